@@ -1,0 +1,43 @@
+"""Representations you can intervene on.
+
+>>> from disentwine import VAE, data, fit
+>>> pendulum = data.Pendulum(size=32)
+>>> model = fit(VAE.for_data(pendulum), pendulum, steps=1)
+>>> model.represent(pendulum.images[0]).shape
+(10,)
+"""
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# Spinning threads of one process starve those of its neighbours; torch reads this when imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+if TYPE_CHECKING:
+    from disentwine import data
+    from disentwine.models import VAE, BetaVAE
+    from disentwine.training.fit import fit
+    from disentwine.training.run import load_run
+
+# Names are imported when first used, so that `disentwine --help` need not wait for torch.
+_HOMES = {
+    "VAE": "disentwine.models",
+    "BetaVAE": "disentwine.models",
+    "fit": "disentwine.training.fit",
+    "load_run": "disentwine.training.run",
+}
+
+__all__ = ["VAE", "BetaVAE", "data", "fit", "load_run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "data":
+        return import_module("disentwine.data")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'disentwine' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

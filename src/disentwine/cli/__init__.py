@@ -1,0 +1,38 @@
+"""The command: one file a verb."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from disentwine.cli.data import data_app
+from disentwine.cli.demo import demo
+from disentwine.cli.evaluate import evaluate
+from disentwine.cli.report import report
+from disentwine.cli.runs import runs
+from disentwine.cli.train import train
+from disentwine.errors import DisentwineError
+
+app = typer.Typer(
+    name="disentwine",
+    help="Representations you can intervene on.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+for verb in (demo, train, evaluate, report, runs):
+    app.command()(verb)
+app.add_typer(data_app, name="data")
+
+
+def main() -> None:
+    """Run the command; errors that a user can mend are one message and an exit code."""
+    try:
+        app()
+    except DisentwineError as error:
+        print(f"disentwine: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(141)

@@ -1,0 +1,97 @@
+"""disentwine data: which data sets there are, what is in one, and whether one's own is sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from disentwine.contracts.dataset import Dataset
+
+data_app = typer.Typer(help="List, show and check data sets.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="A data set's name, or a folder of your own images.")]
+Options = Annotated[
+    list[str] | None, typer.Argument(help="Constructor arguments, such as size=64.")
+]
+
+
+@data_app.command("list")
+def list_datasets() -> None:
+    """List every data set by name."""
+    from disentwine.cli.tables import print_table
+    from disentwine.data import DATASETS
+
+    rows = [(name, cls.about) for name, cls in DATASETS.items()]
+    print_table("data sets: disentwine data show NAME", ("name", "about"), rows)
+
+
+@data_app.command()
+def show(
+    name: Name,
+    options: Options = None,
+    out: Annotated[Path | None, typer.Option(help="Also save a grid of images here (PNG).")] = None,
+) -> None:
+    """Print a data set's factors, split and graph."""
+    from disentwine.cli.tables import print_table
+
+    dataset = open_dataset(name, options or [])
+    rows = []
+    for factor, column in zip(dataset.spec, dataset.factors.T, strict=True):
+        values = ", ".join(str(value) for value in factor.values[:6])
+        more = ", ..." if len(factor.values) > 6 else ""
+        rows.append(
+            (
+                factor.name,
+                factor.kind,
+                factor.unit,
+                f"{column[column == column].min():.4g}",
+                f"{column[column == column].max():.4g}",
+                values + more,
+            )
+        )
+    print(repr(dataset))
+    if rows:
+        print_table("factors", ("name", "kind", "unit", ">least", ">most", "values"), rows)
+    print("split: " + ", ".join(f"{part} {len(i):,}" for part, i in dataset.split.items()))
+    if dataset.graph is not None:
+        edges = ", ".join(f"{cause} -> {effect}" for cause, effect in dataset.graph.edges)
+        print(f"true graph: {edges or 'no edges'}")
+    if out is not None:
+        import numpy as np
+
+        from disentwine.figures import image_grid, save_figure
+
+        some = np.linspace(0, len(dataset) - 1, 32).astype(np.int64)
+        print(f"picture: {save_figure(image_grid(dataset.images[some], columns=8), out)}")
+
+
+@data_app.command()
+def check(name: Name, options: Options = None) -> None:
+    """Read a data set whole; say that it is sound, or everything that is wrong with it."""
+    dataset = open_dataset(name, options or [])
+    dataset.images[[0, len(dataset) - 1]]
+    print(f"sound: {dataset!r}")
+
+
+def open_dataset(name: str, options: list[str]) -> Dataset:
+    """A data set by its name, or a folder of images by its path, with `key=value` options."""
+    from disentwine.data import DATASETS
+    from disentwine.errors import UsageError
+    from disentwine.training.options import parse_options
+    from disentwine.training.schema import check as check_options
+    from disentwine.training.schema import schema_of
+
+    given = parse_options(options)
+    if name not in DATASETS and Path(name).is_dir():
+        given, name = {"path": name, **given}, "folder"
+    if name not in DATASETS:
+        from disentwine.errors import did_you_mean
+
+        raise UsageError(f"there is no data set or folder '{name}'. {did_you_mean(name, DATASETS)}")
+    checked, problems = check_options(schema_of(DATASETS[name]), given, section=name)
+    if problems:
+        raise UsageError("\n  ".join(["the data set's options are wrong:", *problems]))
+    return DATASETS[name](**checked)

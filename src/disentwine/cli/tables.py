@@ -1,0 +1,68 @@
+"""Tables on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from disentwine.contracts.score import Score
+    from disentwine.training.run import Run
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under a title; columns named with a leading ">" are aligned to the right."""
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column.lstrip(">"), justify="right" if column[0] == ">" else "left")
+    for row in rows:
+        table.add_row(*row)
+    console = Console()
+    console.print(table, width=None if console.is_terminal else 120)
+
+
+def print_scores(scores: Sequence[Score]) -> None:
+    print_table(
+        "on the test split",
+        ("score", ">value", ">n"),
+        [(score.name, f"{score.value:.6g}", f"{score.n:,}") for score in scores],
+    )
+
+
+def print_runs(runs: Sequence[Run], folder: Path) -> None:
+    rows = []
+    for run in runs:
+        status, recipe = run.status, run.recipe
+        best = status.get("best")
+        rows.append(
+            (
+                str(run.path),
+                recipe.model["name"],
+                recipe.data["name"],
+                status["state"],
+                f"{status.get('step', 0):,} of {recipe.training['steps']:,}",
+                f"{best['score']:.6g}" if best else "",
+                f"{status.get('seconds', 0) / 60:.1f}",
+            )
+        )
+    columns = ("run", "model", "data", "state", ">steps", ">best validation loss", ">minutes")
+    if rows:
+        print_table(f"runs in {folder}", columns, rows)
+    else:
+        print(f"no runs in {folder}; 'disentwine demo' makes one")
+
+
+def print_recipes() -> None:
+    from disentwine.training.recipe import ready_recipes
+
+    rows = []
+    for name, text in ready_recipes().items():
+        content = yaml.safe_load(text)
+        about = text.splitlines()[0].lstrip("# ")
+        rows.append((name, content["model"]["name"], content["data"]["name"], about))
+    print_table("ready recipes: disentwine train NAME", ("recipe", "model", "data", "about"), rows)

@@ -1,0 +1,133 @@
+"""What a data set promises: images, a table of named factors, a split and, where known, the truth.
+
+Images are `uint8` in height x width x channel order, as Pillow and matplotlib have them.
+The factor table is one `float64` column a factor; categories are stored as their index into
+`Factor.values`, and NaN means that this image carries no label for this factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from disentwine.errors import UsageError, did_you_mean
+
+Kind = Literal["continuous", "ordinal", "categorical", "binary"]
+SplitName = Literal["train", "validation", "test"]
+UInt8Array = NDArray[np.uint8]
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+Do = Mapping[str, "float | FloatArray | Callable[[FloatArray], FloatArray]"]
+"""An intervention: for each named factor a value, a value per image, or a function of the old one."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One column of the factor table.
+
+    Arguments:
+        name: what the user calls it, also in `do={name: value}`.
+        kind: how its values compare.
+        unit: the unit of its values, for tables and sliders.
+        values: the grid of an ordinal factor, or the names of the categories.
+    """
+
+    name: str
+    kind: Kind = "continuous"
+    unit: str = ""
+    values: tuple[float | str, ...] = ()
+
+
+class Images(Protocol):
+    """An indexable stack of images, shape (n, height, width, channels): an array or what acts as one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, indices: Any, /) -> UInt8Array: ...
+
+
+class Dataset:
+    """Images and their factors. Subclasses keep every constructor argument as an attribute of its
+    own name, so that a recipe can be written from the object.
+
+    Attributes:
+        images: (n, height, width, channels) `uint8`.
+        factors: (n, k) table, a column for each entry of `spec`.
+        spec: name, kind and unit of each factor.
+        split: indices of the "train", "validation" and "test" images; disjoint.
+        graph: the true causal graph over the factors' names, where it is known.
+        about: one line for `disentwine data list`.
+    """
+
+    images: Images
+    factors: FloatArray
+    spec: tuple[Factor, ...]
+    split: Mapping[str, IndexArray]
+    graph: nx.DiGraph | None = None
+    about: ClassVar[str] = ""
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The factors' names, in the order of the table's columns."""
+        return tuple(factor.name for factor in self.spec)
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """(height, width, channels)"""
+        height, width, channels = self.images.shape[1:]
+        return height, width, channels
+
+    def column(self, name: str) -> FloatArray:
+        """The values of one factor for every image."""
+        return self.factors[:, column_index(self.names, name)]
+
+    def __repr__(self) -> str:
+        height, width, channels = self.image_shape
+        return (
+            f"{type(self).__name__}({len(self):,} images of {height}x{width}x{channels}; "
+            f"{', '.join(self.names) or 'no factors'})"
+        )
+
+
+class Simulation(NamedTuple):
+    """Images drawn from factors, and the factors as they are after the intervention."""
+
+    images: UInt8Array
+    factors: FloatArray
+
+
+@runtime_checkable
+class Simulates(Protocol):
+    """A data set that can redraw any image, also one that an intervention would have made."""
+
+    def simulate(
+        self, factors: FloatArray, do: Do | None = None, *, noise: FloatArray | None = None
+    ) -> Simulation:
+        """Draw `factors` (n, k) after the intervention `do`, its descendants following.
+
+        `noise` holds what an image shows but no factor names (drawn at its mean when omitted).
+        """
+        ...
+
+
+def column_index(names: tuple[str, ...], name: str) -> int:
+    """Position of a factor, or an error that names the nearest one.
+
+    >>> column_index(("angle", "light"), "light")
+    1
+    """
+    if name not in names:
+        raise UsageError(f"there is no factor '{name}'. {did_you_mean(name, names)}")
+    return names.index(name)

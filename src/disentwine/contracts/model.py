@@ -1,0 +1,146 @@
+"""What a model promises: a loss of named terms, a representation and a reconstruction.
+
+Everything else is a capability that a model declares by having the methods; the command, the page
+and the studies ask for capabilities, never for class names.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+
+from disentwine.contracts.dataset import Dataset
+
+
+class Batch(NamedTuple):
+    """What one step of training sees.
+
+    Arguments:
+        x: (n, channels, height, width) images in [0, 1].
+        u: (n, k) factors in their own units, NaN where an image carries no label.
+        step: how many updates were made before this one, for schedules.
+    """
+
+    x: Tensor
+    u: Tensor
+    step: int = 0
+
+
+class Losses(NamedTuple):
+    r"""Named loss terms $\ell_t$ with their weights $w_t$; the total is $\sum_t w_t\,\bar\ell_t$.
+
+    Arguments:
+        terms: each term, one value a sample (n,) or one for the batch ().
+        weights: the weight of each term; 1 where none is given. A term of weight 0 is only watched.
+
+    >>> Losses({"reconstruction": torch.tensor([2.0, 4.0]), "kl": torch.tensor([1.0, 1.0])},
+    ...        {"kl": 4.0}).total
+    tensor(7.)
+    """
+
+    terms: Mapping[str, Tensor]
+    weights: Mapping[str, float] = MappingProxyType({})
+
+    @property
+    def total(self) -> Tensor:
+        weighted = [self.weights.get(name, 1.0) * term.mean() for name, term in self.terms.items()]
+        return torch.stack(weighted).sum()
+
+    def means(self) -> dict[str, Tensor]:
+        """Every term's mean over the batch, and their weighted total as "loss"."""
+        return {"loss": self.total.detach()} | {n: t.detach().mean() for n, t in self.terms.items()}
+
+
+class Model(nn.Module, ABC):
+    """A model of images. Subclasses keep every constructor argument as an attribute of its own
+    name, so that a recipe can be written from the object, and implement the three methods below."""
+
+    @abstractmethod
+    def loss(self, batch: Batch) -> Losses:
+        """The objective of the paper, term by term, to be minimised."""
+
+    @abstractmethod
+    def represent(self, x: Any) -> Any:
+        """The code of each image, shape (n, d). Arrays of `uint8` images are welcome."""
+
+    @abstractmethod
+    def reconstruct(self, x: Any) -> Any:
+        """Each image after passing through its code, in the form it was given."""
+
+    @classmethod
+    def for_data(cls, dataset: Dataset, **options: Any) -> Self:
+        """Build the model with what the data set fixes (see `data_arguments`) and your options."""
+        accepted = inspect.signature(cls).parameters
+        fixed = {name: v for name, v in data_arguments(dataset).items() if name in accepted}
+        return cls(**(fixed | options))
+
+
+def data_arguments(dataset: Dataset) -> dict[str, Any]:
+    """The constructor arguments that a data set decides, whichever model takes them."""
+    return {"image_shape": dataset.image_shape}
+
+
+@runtime_checkable
+class Decodes(Protocol):
+    """Codes can be turned into images, so that they can be traversed."""
+
+    def decode(self, codes: Tensor) -> Tensor:
+        """Images (n, channels, height, width) in [0, 1] for codes (n, d)."""
+        ...
+
+
+@runtime_checkable
+class Generates(Protocol):
+    """New images can be drawn."""
+
+    def sample(self, n: int) -> Tensor:
+        """Images (n, channels, height, width) in [0, 1] drawn from the model's prior."""
+        ...
+
+
+@runtime_checkable
+class Intervenes(Protocol):
+    """Concepts can be set, and their effects follow."""
+
+    def concepts(self, x: Any) -> Any: ...
+
+    @property
+    def graph(self) -> Any: ...
+
+    def do(self, x: Any, **values: Any) -> Any: ...
+
+
+@runtime_checkable
+class Transitions(Protocol):
+    """Actions can be applied to an image, and retrieved from a pair of images."""
+
+    def apply(self, x: Any, action: Any) -> Any: ...
+
+    def retrieve(self, x: Any, y: Any) -> Any: ...
+
+
+@runtime_checkable
+class Scores(Protocol):
+    """The likelihood of images can be estimated."""
+
+    def log_likelihood(self, x: Tensor, *, samples: int) -> Tensor: ...
+
+
+CAPABILITIES: dict[str, type] = {
+    "decodes": Decodes,
+    "generates": Generates,
+    "intervenes": Intervenes,
+    "transitions": Transitions,
+    "scores": Scores,
+}
+
+
+def capabilities(model: nn.Module) -> tuple[str, ...]:
+    """Names of what a model can do beyond the contract."""
+    return tuple(name for name, protocol in CAPABILITIES.items() if isinstance(model, protocol))

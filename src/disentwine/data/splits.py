@@ -1,0 +1,27 @@
+"""Seeded splits into train, validation and test."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from disentwine.contracts.dataset import IndexArray
+
+
+def random_split(n: int, *, test: int, validation: int, seed: int) -> dict[str, IndexArray]:
+    """Split `range(n)` at random into disjoint, sorted index arrays.
+
+    Arguments:
+        n: number of images.
+        test: how many are held out for the final scores.
+        validation: how many are held out for early stopping and the choice of a checkpoint.
+        seed: the same seed gives the same split on every machine.
+
+    >>> {name: len(indices) for name, indices in random_split(10, test=3, validation=2, seed=0).items()}
+    {'train': 5, 'validation': 2, 'test': 3}
+    """
+    order = np.random.default_rng(seed).permutation(n).astype(np.int64)
+    return {
+        "train": np.sort(order[test + validation :]),
+        "validation": np.sort(order[test : test + validation]),
+        "test": np.sort(order[:test]),
+    }

@@ -1,0 +1,57 @@
+"""Every error a user can cause, each saying what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DisentwineError(Exception):
+    """Something the user can mend; the command prints its text, never a traceback."""
+
+    exit_code = 1
+
+
+class UsageError(DisentwineError):
+    """A wrong argument, recipe key or option."""
+
+    exit_code = 2
+
+
+class DataError(DisentwineError):
+    """A data set that is missing, damaged or inconsistent."""
+
+
+class CheckpointError(DisentwineError):
+    """A checkpoint that cannot be trusted."""
+
+
+class StorageError(DisentwineError):
+    """A disk that is full, read-only or otherwise refuses to be written."""
+
+
+class DivergenceError(DisentwineError):
+    """A loss term or gradient that is no longer finite."""
+
+
+class Interrupted(DisentwineError):  # noqa: N818 - being stopped is not a fault
+    """Training was stopped by a signal after its state was saved."""
+
+    def __init__(self, message: str, *, signal_number: int) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + signal_number
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """Return a sentence naming the nearest choice, or all choices when none is near.
+
+    >>> did_you_mean("latnet", ["latent", "beta"])
+    "Did you mean 'latent'?"
+    >>> did_you_mean("xyz", ["latent", "beta"])
+    'Choose from: beta, latent.'
+    """
+    choices = sorted(choices)
+    nearest = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
+    if nearest:
+        return f"Did you mean '{nearest[0]}'?"
+    return f"Choose from: {', '.join(choices)}." if choices else "There is nothing to choose from."

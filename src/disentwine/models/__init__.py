@@ -1,0 +1,12 @@
+"""One file a system of the literature, and the table of their names."""
+
+from disentwine.contracts.model import Model
+from disentwine.models.beta_vae import BetaVAE
+from disentwine.models.vae import VAE
+
+MODELS: dict[str, type[Model]] = {
+    "vae": VAE,
+    "beta-vae": BetaVAE,
+}
+
+__all__ = ["MODELS", "VAE", "BetaVAE"]

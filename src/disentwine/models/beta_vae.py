@@ -1,0 +1,65 @@
+"""The beta-VAE, with a constant weight, a warm-up, or a rising capacity."""
+
+from __future__ import annotations
+
+from disentwine.contracts.model import Batch, Losses
+from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt
+from disentwine.models.latent import LatentModel, Likelihood
+from disentwine.nn.convolutional import ImageShape
+from disentwine.nn.networks import Network
+from disentwine.objectives.elbo import kl_to_standard_normal
+from disentwine.objectives.schedules import linear
+
+
+class BetaVAE(LatentModel):
+    r"""Maximise $\mathbb{E}_{q(z|x)} \log p(x|z) - \beta D_{KL}(q(z|x) \,\|\, p(z))$ (eq. 4), or
+    $\mathbb{E}_{q(z|x)} \log p(x|z) - \beta\,|D_{KL}(q(z|x) \,\|\, p(z)) - C|$ when a capacity is given.
+
+    References: beta-VAE: Learning Basic Visual Concepts with a Constrained Variational Framework,
+    I. Higgins et al., 2017, eq. 4; Understanding disentangling in beta-VAE, C. Burgess et al., 2018, eq. 8.
+
+    Arguments:
+        image_shape: (height, width, channels); `for_data` reads it from the data set.
+        latent: number of latent dimensions.
+        beta: the divergence's weight (Burgess' gamma when a capacity is given).
+        capacity: C at the end of training, in nats; none for the objective of 2017.
+        warm_up_steps: updates over which beta, or C when one is given, rises from 0.
+        network: "compact", "standard" or "mlp".
+        likelihood: "bernoulli" or "gaussian" pixels.
+
+    >>> import torch
+    >>> model = BetaVAE(image_shape=(16, 16, 1), latent=4, beta=4.0)
+    >>> model.loss(Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))).weights
+    {'kl': 4.0}
+    """
+
+    def __init__(
+        self,
+        *,
+        image_shape: ImageShape,
+        latent: Count = 10,
+        beta: NonNegative = 4.0,
+        capacity: NonNegative | None = None,
+        warm_up_steps: NonNegativeInt = 0,
+        network: Network = "compact",
+        likelihood: Likelihood = "bernoulli",
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
+        )
+        self.beta = beta
+        self.capacity = capacity
+        self.warm_up_steps = warm_up_steps
+
+    def loss(self, batch: Batch) -> Losses:
+        """Reconstruction and weighted divergence, in nats."""
+        q = self.posterior(batch.x)
+        log_likelihood = self.reconstruction_log_likelihood(batch.x, q.sample())
+        kl = kl_to_standard_normal(q.mean, q.log_variance).sum(1)
+        terms = {"reconstruction": -log_likelihood, "kl": kl}
+        if self.capacity is None:
+            beta = linear(batch.step, start=0.0, end=self.beta, steps=self.warm_up_steps)
+            return Losses(terms, {"kl": beta})
+        C = linear(batch.step, start=0.0, end=self.capacity, steps=self.warm_up_steps)
+        terms["capacity_gap"] = (kl.mean() - C).abs()
+        return Losses(terms, {"kl": 0.0, "capacity_gap": self.beta})

@@ -1,0 +1,76 @@
+"""What the VAE and its descendants share: a Gaussian posterior, a decoder, and the model's face."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from disentwine.contracts.model import Model
+from disentwine.nn.convolutional import ImageShape
+from disentwine.nn.gaussian import DiagonalGaussian
+from disentwine.nn.networks import DECODERS, ENCODERS, Network
+from disentwine.nn.pictures import accepts_pictures
+from disentwine.objectives.elbo import bernoulli_log_likelihood, gaussian_log_likelihood
+
+Likelihood = Literal["bernoulli", "gaussian"]
+
+
+class LatentModel(Model):
+    r"""$q(z|x) = \mathcal{N}(\mu(x), \sigma^2(x))$, $p(z) = \mathcal{N}(0, I)$ and $p(x|z)$.
+
+    A subclass adds its paper's `loss`. The Gaussian decoder learns one noise scale for all pixels.
+
+    Arguments:
+        image_shape: (height, width, channels).
+        latent: number of latent dimensions.
+        network: see `disentwine.nn.networks`.
+        likelihood: the decoder's distribution over pixels.
+    """
+
+    def __init__(
+        self, *, image_shape: ImageShape, latent: int, network: Network, likelihood: Likelihood
+    ) -> None:
+        super().__init__()
+        self.image_shape = image_shape
+        self.latent = latent
+        self.network = network
+        self.likelihood = likelihood
+        self.encoder = ENCODERS[network](image_shape, 2 * latent)
+        self.decoder = DECODERS[network](latent, image_shape)
+        if likelihood == "gaussian":
+            self.log_scale = nn.Parameter(torch.zeros(()))
+
+    def posterior(self, x: Tensor) -> DiagonalGaussian:
+        """$q(z|x)$ of images (n, channels, height, width)."""
+        return DiagonalGaussian.from_features(self.encoder(x))
+
+    def reconstruction_log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
+        r"""$\log p(x|z)$, (n,) nats."""
+        output = self.decoder(z)
+        if self.likelihood == "gaussian":
+            return gaussian_log_likelihood(x, output, scale=self.log_scale.exp())
+        return bernoulli_log_likelihood(x, output)
+
+    @torch.no_grad()
+    def decode(self, codes: Tensor) -> Tensor:
+        """The mean image of each code, (n, channels, height, width) in [0, 1]."""
+        output: Tensor = self.decoder(codes)
+        return output.clamp(0, 1) if self.likelihood == "gaussian" else output.sigmoid()
+
+    @accepts_pictures
+    def represent(self, x: Tensor) -> Tensor:
+        """The posterior mean of each image, (n, latent)."""
+        return self.posterior(x).mean
+
+    @accepts_pictures
+    def reconstruct(self, x: Tensor) -> Tensor:
+        """Each image decoded from its posterior mean, in the form it was given."""
+        return self.decode(self.posterior(x).mean)
+
+    @torch.no_grad()
+    def sample(self, n: int) -> Tensor:
+        """Images decoded from the prior, (n, channels, height, width) in [0, 1]."""
+        weight: Any = next(self.parameters())
+        return self.decode(torch.randn(n, self.latent, device=weight.device, dtype=weight.dtype))

@@ -1,0 +1,30 @@
+"""The table of image networks that a model's `network` argument chooses from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from torch import nn
+
+from disentwine.nn.convolutional import (
+    ImageShape,
+    compact_decoder,
+    compact_encoder,
+    standard_decoder,
+    standard_encoder,
+)
+from disentwine.nn.perceptron import mlp_decoder, mlp_encoder
+
+Network = Literal["compact", "standard", "mlp"]
+
+ENCODERS: dict[Network, Callable[[ImageShape, int], nn.Module]] = {
+    "compact": compact_encoder,
+    "standard": standard_encoder,
+    "mlp": mlp_encoder,
+}
+DECODERS: dict[Network, Callable[[int, ImageShape], nn.Module]] = {
+    "compact": compact_decoder,
+    "standard": standard_decoder,
+    "mlp": mlp_decoder,
+}

@@ -1,0 +1,75 @@
+"""Between the pictures that people hold (`uint8` arrays) and the tensors that networks take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from disentwine.errors import UsageError
+
+CHUNK = 256
+"""How many pictures pass through a network at once, so that a whole data set needs little memory."""
+
+
+def to_unit_range(pictures: Tensor) -> Tensor:
+    """`uint8` (n, height, width, channels) to [0, 1] (n, channels, height, width), channels-last.
+
+    >>> to_unit_range(torch.full((2, 8, 8, 3), 255, dtype=torch.uint8)).shape
+    torch.Size([2, 3, 8, 8])
+    """
+    return pictures.permute(0, 3, 1, 2).float().div_(255)
+
+
+def to_uint8(x: Tensor) -> Tensor:
+    """[0, 1] (n, channels, height, width) to `uint8` (n, height, width, channels)."""
+    return x.clamp(0, 1).mul(255).round().to(torch.uint8).permute(0, 2, 3, 1).contiguous()
+
+
+def accepts_pictures(method: Callable[..., Tensor]) -> Callable[..., Any]:
+    """Let a method of `(self, x, ...)` over image tensors also be called with pictures.
+
+    A `uint8` array (height, width, channels), or a stack of them, is answered in kind: images as
+    `uint8` arrays, codes as float arrays. A float tensor (n, channels, height, width) in [0, 1] is
+    answered with a tensor. Either way without gradients and in evaluation mode.
+    """
+
+    @wraps(method)
+    def face(self: nn.Module, x: Any, *args: Any, **kwargs: Any) -> Any:
+        was_training = self.training
+        self.eval()
+        try:
+            with torch.no_grad():
+                if isinstance(x, Tensor) and x.is_floating_point():
+                    return method(self, x, *args, **kwargs)
+                pictures, single = _as_stack(x)
+                device = next(self.parameters()).device
+                answers = torch.cat(
+                    [
+                        method(self, to_unit_range(chunk.to(device)), *args, **kwargs).cpu()
+                        for chunk in torch.split(pictures, CHUNK)
+                    ]
+                )
+        finally:
+            self.train(was_training)
+        array = (to_uint8(answers) if answers.ndim == 4 else answers).numpy()
+        return array[0] if single else array
+
+    return face
+
+
+def _as_stack(x: Any) -> tuple[Tensor, bool]:
+    pictures = x if isinstance(x, Tensor) else torch.from_numpy(np.ascontiguousarray(x))
+    if pictures.dtype != torch.uint8 or pictures.ndim not in (3, 4):
+        raise UsageError(
+            f"images must be uint8 arrays (height, width, channels) or a stack of them, or float "
+            f"tensors (n, channels, height, width) in [0, 1]; got {pictures.dtype} of shape "
+            f"{tuple(pictures.shape)}"
+        )
+    if len(pictures) == 0:
+        raise UsageError("images: the stack is empty; give at least one image")
+    return (pictures[None], True) if pictures.ndim == 3 else (pictures, False)

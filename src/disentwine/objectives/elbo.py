@@ -1,0 +1,67 @@
+"""The two halves of the evidence lower bound: log-likelihoods and Kullback-Leibler divergences."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def bernoulli_log_likelihood(x: Tensor, logits: Tensor) -> Tensor:
+    r"""$\log p(x|z) = \sum_i x_i \log \pi_i + (1 - x_i) \log(1 - \pi_i)$, with $\pi$ = sigmoid(logits).
+
+    Reference: Auto-Encoding Variational Bayes, D. Kingma and M. Welling, 2014, appendix C.1.
+
+    Arguments:
+        x: (n, ...) values in [0, 1].
+        logits: (n, ...) of the same shape.
+
+    Returns:
+        (n,) nats.
+
+    >>> bernoulli_log_likelihood(torch.ones(1, 3), torch.zeros(1, 3))  # 3 log(1/2)
+    tensor([-2.0794])
+    """
+    return -F.binary_cross_entropy_with_logits(logits, x, reduction="none").flatten(1).sum(1)
+
+
+def gaussian_log_likelihood(x: Tensor, mean: Tensor, *, scale: Tensor) -> Tensor:
+    r"""$\log \mathcal{N}(x; \mu, \sigma^2 I) = -\sum_i \frac{(x_i - \mu_i)^2}{2\sigma^2}
+    + \log\sigma + \tfrac12\log 2\pi$.
+
+    Reference: Auto-Encoding Variational Bayes, D. Kingma and M. Welling, 2014, appendix C.2.
+
+    Arguments:
+        x: (n, ...) values.
+        mean: (n, ...) of the same shape.
+        scale: $\sigma$, one for all pixels.
+
+    Returns:
+        (n,) nats.
+
+    >>> gaussian_log_likelihood(torch.zeros(1, 2), torch.zeros(1, 2), scale=torch.ones(()))
+    tensor([-1.8379])
+    """
+    squares = ((x - mean) / scale).square().flatten(1)
+    return -0.5 * squares.sum(1) - squares.shape[1] * (scale.log() + 0.5 * math.log(2 * math.pi))
+
+
+def kl_to_standard_normal(mean: Tensor, log_variance: Tensor) -> Tensor:
+    r"""$D_{KL}(\mathcal{N}(\mu, \sigma^2) \,\|\, \mathcal{N}(0, 1)) = \tfrac12(\mu^2 + \sigma^2 - 1
+    - \log\sigma^2)$ of each latent dimension.
+
+    Reference: Auto-Encoding Variational Bayes, D. Kingma and M. Welling, 2014, appendix B.
+
+    Arguments:
+        mean: (n, d).
+        log_variance: (n, d).
+
+    Returns:
+        (n, d) nats.
+
+    >>> kl_to_standard_normal(torch.ones(1, 2), torch.zeros(1, 2))
+    tensor([[0.5000, 0.5000]])
+    """
+    return 0.5 * (mean.square() + torch.expm1(log_variance) - log_variance)

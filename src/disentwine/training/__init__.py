@@ -1,0 +1,1 @@
+"""Fitting models: seeds, checkpoints, exact resume, logs, progress, and the run folder."""

@@ -1,0 +1,159 @@
+"""Fitting a model to a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import torch
+
+from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.model import Model
+from disentwine.contracts.ranges import Count, Positive
+from disentwine.errors import DataError, Interrupted
+from disentwine.training.keeping import Keeper, MemoryKeeper, RunKeeper
+from disentwine.training.memory import keep_freed_memory
+from disentwine.training.progress import ProgressBar
+from disentwine.training.recipe import recipe_of
+from disentwine.training.run import open_run
+from disentwine.training.signals import PoliteStop
+from disentwine.training.trainer import Trainer
+
+Precision = Literal["32-true", "64-true", "16-mixed", "bf16-mixed"]
+Device = Literal["auto", "cpu", "cuda", "mps"]
+ModelType = TypeVar("ModelType", bound=Model)
+OnSave = Callable[[Model, int], None]
+
+
+def fit(
+    model: ModelType,
+    dataset: Dataset,
+    *,
+    steps: Count = 3000,
+    batch_size: Count = 64,
+    learning_rate: Positive = 1e-3,
+    clip_norm: Positive | None = None,
+    log_every: Count = 50,
+    save_every: Count = 500,
+    patience: Count | None = None,
+    precision: Precision = "32-true",
+    device: Device = "auto",
+    threads: Count | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    progress: bool | None = None,
+    on_save: OnSave | None = None,
+) -> ModelType:
+    """Train a model in place and return it with the weights that did best on the validation split.
+
+    With `out`, the run is a folder that survives being killed: call again with the same arguments
+    and it goes on to the bit as though nothing had happened.
+
+    Arguments:
+        model: what is trained.
+        dataset: its "train" split is learnt from, its "validation" split chooses the weights.
+        steps: updates to make.
+        batch_size: images an update.
+        learning_rate: Adam's.
+        clip_norm: largest norm of the gradient; none leaves it alone.
+        log_every: updates between two records of the training loss.
+        save_every: updates between two validations, each followed by a checkpoint.
+        patience: stop after this many validations without a better score; none never stops early.
+        precision: of Lightning Fabric.
+        device: "auto" takes the best there is.
+        threads: of the processor; none leaves torch's choice. Use 1 when several runs share a machine.
+        seed: decides the batches and the noise.
+        out: the run folder; none keeps everything in memory.
+        progress: show the bar; by default on a terminal only.
+        on_save: called with the model and the step after every checkpoint.
+
+    >>> from disentwine import VAE, data
+    >>> pictures = data.Pendulum(size=32)
+    >>> model = fit(VAE.for_data(pictures, latent=4), pictures, steps=2, batch_size=8)
+    >>> model.represent(pictures.images[:5]).shape
+    (5, 4)
+    """
+    training = {
+        "steps": steps,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "clip_norm": clip_norm,
+        "log_every": log_every,
+        "save_every": save_every,
+        "patience": patience,
+        "precision": precision,
+        "device": device,
+        "threads": threads,
+    }
+    for name in ("train", "validation"):
+        if len(dataset.split[name]) == 0:
+            raise DataError(f"the {name} split is empty: give the data set more images")
+    run = None
+    if out is not None:
+        run = open_run(Path(out), recipe_of(model, dataset, training=training, seed=seed))
+    keep_freed_memory()
+    with ExitStack() as stack:
+        stack.enter_context(torch.random.fork_rng())
+        stack.enter_context(_threads(threads))
+        if run is not None:
+            stack.enter_context(run.locked())
+        trainer = Trainer(
+            model,
+            dataset,
+            steps=steps,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            clip_norm=clip_norm,
+            precision=precision,
+            device=device,
+            seed=seed,
+        )
+        keeper: Keeper = MemoryKeeper(trainer) if run is None else RunKeeper(run, trainer)
+        stack.callback(keeper.close)
+        stop = stack.enter_context(PoliteStop())
+        bar = stack.enter_context(
+            ProgressBar(type(model).__name__, total=steps, done=trainer.step, show=progress)
+        )
+
+        def validate_and_save() -> None:
+            scores = trainer.validate()
+            trainer.note_score(scores["loss"])
+            keeper.record("validation", scores)
+            keeper.save()
+            if on_save is not None:
+                with torch.random.fork_rng():
+                    on_save(model, trainer.step)
+
+        if trainer.step == 0:
+            validate_and_save()
+        while trainer.step < steps and (patience is None or trainer.stale < patience):
+            trainer.update()
+            shown = None
+            if trainer.step % log_every == 0:
+                shown = trainer.take_means()
+                keeper.record("train", shown)
+            if trainer.step % save_every == 0 or trainer.step == steps:
+                validate_and_save()
+            bar.advance(shown)
+            if stop.requested is not None:
+                keeper.save()
+                raise Interrupted(
+                    f"stopped at step {trainer.step} of {steps}"
+                    + (f"; saved in {run.path}, run the same command to go on" if run else ""),
+                    signal_number=stop.requested,
+                )
+        keeper.finish()
+    return model.eval()
+
+
+@contextmanager
+def _threads(n: int | None) -> Iterator[None]:
+    before = torch.get_num_threads()
+    if n is not None:
+        torch.set_num_threads(n)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,121 @@
+"""Where a training keeps its records and its best weights: in memory, or in a run folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+from torch import Tensor
+
+from disentwine.training.checkpoint import (
+    checkpoint_path,
+    checkpoint_steps,
+    load_checkpoint,
+    load_newest,
+    load_weights,
+    prune,
+    save_checkpoint,
+)
+from disentwine.training.logs import MetricLog
+from disentwine.training.run import METRICS, Run
+from disentwine.training.storage import storage_errors
+from disentwine.training.trainer import Trainer
+
+
+class Keeper(Protocol):
+    """What the loop tells of its progress."""
+
+    def record(self, kind: str, values: Mapping[str, float]) -> None:
+        """Keep one record of losses."""
+
+    def save(self) -> None:
+        """Keep the trainer's state as it is now."""
+
+    def finish(self) -> None:
+        """Give the model its best weights."""
+
+    def close(self) -> None:
+        """Let go of files."""
+
+
+class MemoryKeeper:
+    """Keeps the best weights only."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.trainer = trainer
+        self.best: dict[str, Tensor] = {}
+
+    def record(self, kind: str, values: Mapping[str, float]) -> None:
+        pass
+
+    def save(self) -> None:
+        if self.trainer.best is not None and self.trainer.best["step"] == self.trainer.step:
+            weights = self.trainer.model.state_dict()
+            self.best = {name: value.detach().clone() for name, value in weights.items()}
+
+    def finish(self) -> None:
+        self.trainer.model.load_state_dict(self.best)
+
+    def close(self) -> None:
+        pass
+
+
+class RunKeeper:
+    """Keeps the metric log, the last two checkpoints and the best one, and resumes from them.
+
+    Arguments:
+        run: the folder, held by this process.
+        trainer: restored from the newest intact checkpoint, where there is one.
+
+    Attributes:
+        resumed: whether there was a checkpoint.
+        refusals: why newer checkpoints were not used.
+    """
+
+    def __init__(self, run: Run, trainer: Trainer) -> None:
+        self.run, self.trainer = run, trainer
+        checkpoint, self.refusals = load_newest(run.checkpoints)
+        self.resumed = checkpoint is not None
+        if checkpoint is not None:
+            trainer.restore(checkpoint)
+        self.saved_step = trainer.step if self.resumed else -1
+        self.seconds = run.status.get("seconds", 0.0)
+        self.started = time.monotonic()
+        self.log = MetricLog(
+            run.path / METRICS,
+            length=checkpoint.state["log_bytes"] if checkpoint is not None else 0,
+            tensorboard=run.path / "tensorboard",
+            step=trainer.step,
+        )
+
+    def record(self, kind: str, values: Mapping[str, float]) -> None:
+        self.log.write(kind, self.trainer.step, values)
+
+    def save(self) -> None:
+        if self.saved_step == self.trainer.step:
+            return
+        save_checkpoint(self.run.checkpoints, self.trainer.checkpoint(log_bytes=self.log.sync()))
+        self.saved_step = self.trainer.step
+        newest = checkpoint_steps(self.run.checkpoints)[:2]
+        best = [int(self.trainer.best["step"])] if self.trainer.best is not None else []
+        with storage_errors(self.run.checkpoints):
+            prune(self.run.checkpoints, keep={*newest, *best})
+        self._write_status("unfinished")
+
+    def finish(self) -> None:
+        if self.trainer.best is not None:
+            path = checkpoint_path(self.run.checkpoints, int(self.trainer.best["step"]))
+            load_weights(self.trainer.model, load_checkpoint(path).weights, source=path)
+        self._write_status("finished")
+
+    def close(self) -> None:
+        self.log.close()
+
+    def _write_status(self, state: str) -> None:
+        self.run.write_status(
+            state=state,
+            step=self.trainer.step,
+            best=self.trainer.best,
+            seconds=self.seconds + time.monotonic() - self.started,
+        )

@@ -1,0 +1,181 @@
+"""A recipe: one YAML that rebuilds a run exactly."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.model import Model
+from disentwine.data import DATASETS
+from disentwine.errors import UsageError, did_you_mean
+from disentwine.models import MODELS
+from disentwine.training.options import parse_options
+from disentwine.training.schema import check, schema_of
+
+SECTIONS = ("data", "model", "training", "seed")
+FIXED_BY_DATA = ("image_shape",)
+"""Constructor arguments that the data set decides; the keys of `data_arguments`."""
+
+NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
+"""Arguments of `fit` that are not part of a recipe's training section."""
+
+IN_MEMORY = "in-memory"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What was trained on what, and how; every default is written out.
+
+    Arguments:
+        data: `name` and constructor arguments of the data set.
+        model: `name` and constructor arguments of the model.
+        training: arguments of `fit`.
+        seed: decides the weights' start, the batches and all noise.
+    """
+
+    data: dict[str, Any]
+    model: dict[str, Any]
+    training: dict[str, Any]
+    seed: int = 0
+
+    def build_dataset(self) -> Dataset:
+        name, options = _split_name(self.data)
+        if name == IN_MEMORY:
+            raise UsageError(
+                "this run was trained on arrays in memory; build the data set yourself"
+            )
+        return DATASETS[name](**options)
+
+    def build_model(self, fixed: Mapping[str, Any]) -> Model:
+        """The model, untrained; `fixed` holds what its data set decided."""
+        name, options = _split_name(self.model)
+        accepted = inspect.signature(MODELS[name]).parameters
+        return MODELS[name](**{k: v for k, v in fixed.items() if k in accepted}, **options)
+
+    def to_yaml(self) -> str:
+        return yaml.safe_dump(asdict(self), sort_keys=False, allow_unicode=True)
+
+
+def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
+    """Check a recipe against the constructors' signatures; all problems come in one error."""
+    from disentwine.training.fit import fit
+
+    problems = [
+        f"{key}: unknown section. {did_you_mean(str(key), SECTIONS)}"
+        for key in content
+        if key not in SECTIONS
+    ]
+    data, wrong = _named(content.get("data"), DATASETS, "data", without=())
+    problems += wrong
+    model, wrong = _named(content.get("model"), MODELS, "model", without=FIXED_BY_DATA)
+    problems += wrong
+    options = content.get("training", {})
+    if not isinstance(options, Mapping):
+        options, wrong = {}, ["training: expected a list of key: value pairs"]
+        problems += wrong
+    training, wrong = check(schema_of(fit, without=NOT_IN_RECIPES), options, section="training")
+    problems += wrong
+    seed = content.get("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        problems.append(f"seed: expected a whole number from 0 up, got {seed!r}")
+    if problems:
+        raise UsageError(f"{source}:\n  " + "\n  ".join(problems))
+    return Recipe(data, model, training, seed)
+
+
+def read_recipe(name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
+    """Read a recipe from a file, or a ready one by its name, and apply `key=value` overrides."""
+    path = Path(name)
+    ready = ready_recipes()
+    if path.is_file():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} cannot be read as text: {error}") from error
+    elif str(name) in ready:
+        text = ready[str(name)]
+    else:
+        raise UsageError(
+            f"there is no recipe file or ready recipe '{name}'. {did_you_mean(str(name), ready)}"
+        )
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UsageError(f"{name} is not valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise UsageError(f"{name}: a recipe is a list of sections: {', '.join(SECTIONS)}")
+    for key, value in parse_options(overrides).items():
+        _override(content, key, value)
+    return parse_recipe(content, source=str(name))
+
+
+def ready_recipes() -> dict[str, str]:
+    """The recipes inside the package, by name."""
+    folder = resources.files("disentwine") / "recipes"
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    return {f.name[:-5]: f.read_text(encoding="utf-8") for f in files if f.name.endswith(".yaml")}
+
+
+def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed: int) -> Recipe:
+    """The recipe that rebuilds these objects, read from their attributes."""
+    names = {cls: name for name, cls in MODELS.items()}
+    if type(model) not in names:
+        cls = type(model).__name__
+        raise UsageError(
+            f"{cls} has no name, so its run could not be loaded again: add it to the table with "
+            f'disentwine.models.MODELS["my-name"] = {cls}, or leave out= away'
+        )
+    data_names = {cls: name for name, cls in DATASETS.items()}
+    return Recipe(
+        data={"name": data_names[type(dataset)], **_arguments(dataset)}
+        if type(dataset) in data_names
+        else {"name": IN_MEMORY},
+        model={"name": names[type(model)], **_arguments(model, without=FIXED_BY_DATA)},
+        training=training,
+        seed=seed,
+    )
+
+
+def _arguments(thing: object, *, without: Sequence[str] = ()) -> dict[str, Any]:
+    names = [name for name in inspect.signature(type(thing)).parameters if name not in without]
+    schema = schema_of(type(thing), without=without)
+    return schema(**{name: getattr(thing, name) for name in names}).model_dump(mode="json")
+
+
+def _split_name(section: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    return section["name"], {key: value for key, value in section.items() if key != "name"}
+
+
+def _named(
+    section: Any, table: Mapping[str, Any], label: str, *, without: Sequence[str]
+) -> tuple[dict[str, Any], list[str]]:
+    if isinstance(section, str):
+        section = {"name": section}
+    if not isinstance(section, Mapping) or "name" not in section:
+        return {}, [f"{label}.name: missing; choose from: {', '.join(sorted(table))}"]
+    name, options = _split_name(section)
+    if name == IN_MEMORY and label == "data":
+        return {"name": name}, []
+    if name not in table:
+        return {}, [f"{label}.name: unknown name '{name}'. {did_you_mean(str(name), table)}"]
+    values, problems = check(schema_of(table[name], without=without), options, section=label)
+    return {"name": name, **values}, problems
+
+
+def _override(content: dict[str, Any], key: str, value: Any) -> None:
+    *parents, last = key.split(".")
+    place: Any = content
+    for parent in parents:
+        if isinstance(place.get(parent), str):
+            place[parent] = {"name": place[parent]}
+        place = place.setdefault(parent, {})
+        if not isinstance(place, dict):
+            raise UsageError(f"{key}: '{parent}' holds a single value, not keys")
+    place[last] = value

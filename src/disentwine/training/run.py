@@ -1,0 +1,168 @@
+"""The run folder: recipe, checkpoints, metric log, figures and report of one training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from filelock import FileLock, Timeout
+
+from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.model import Model
+from disentwine.errors import CheckpointError, UsageError
+from disentwine.training.checkpoint import (
+    Checkpoint,
+    checkpoint_path,
+    load_checkpoint,
+    load_newest,
+    load_weights,
+)
+from disentwine.training.logs import read_log
+from disentwine.training.recipe import Recipe, parse_recipe
+from disentwine.training.storage import (
+    canonical_json,
+    make_folder,
+    storage_errors,
+    write_atomically,
+)
+
+RECIPE, STATUS, METRICS, LOCK = "recipe.yaml", "status.json", "metrics.jsonl", ".lock"
+
+
+class Run:
+    """A run folder, opened by `load_run` or made by `fit(..., out=folder)`.
+
+    Arguments:
+        path: the folder.
+        which: the checkpoint whose weights `model` has: the best on the validation split, or the
+            last.
+    """
+
+    def __init__(self, path: str | Path, *, which: Literal["best", "last"] = "best") -> None:
+        self.path = Path(path)
+        self.which = which
+        if not (self.path / RECIPE).is_file():
+            raise UsageError(
+                f"{self.path} is not a run folder: it has no {RECIPE}. "
+                f"'disentwine runs' lists the runs there are."
+            )
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def figures(self) -> Path:
+        return make_folder(self.path / "figures")
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        content = yaml.safe_load((self.path / RECIPE).read_text(encoding="utf-8"))
+        return parse_recipe(content, source=str(self.path / RECIPE))
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """State ("unfinished" or "finished"), step and seconds of training so far."""
+        path = self.path / STATUS
+        return dict(json.loads(path.read_text())) if path.exists() else {"state": "unfinished"}
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.status["state"] == "finished")
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """The records of the metric log."""
+        return read_log(self.path / METRICS)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The data set that the run was trained on, built anew."""
+        return self.recipe.build_dataset()
+
+    @cached_property
+    def checkpoint(self) -> Checkpoint:
+        """The chosen checkpoint, verified; an older one where the newest is damaged."""
+        newest, _ = load_newest(self.checkpoints)
+        if newest is None:
+            raise CheckpointError(f"{self.path} has no checkpoint yet: let it train for a while")
+        best = newest.state.get("best") or {}
+        if self.which == "last" or best.get("step", newest.step) == newest.step:
+            return newest
+        return load_checkpoint(checkpoint_path(self.checkpoints, best["step"]))
+
+    @cached_property
+    def model(self) -> Model:
+        """The trained model, in evaluation mode."""
+        model = self.recipe.build_model(self.checkpoint.state["fixed_by_data"])
+        where = checkpoint_path(self.checkpoints, self.checkpoint.step)
+        load_weights(model, self.checkpoint.weights, source=where)
+        return model.eval()
+
+    def write_status(self, **status: Any) -> None:
+        write_atomically(self.path / STATUS, canonical_json(status))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder for this process alone."""
+        try:
+            with storage_errors(self.path), FileLock(self.path / LOCK, timeout=0):
+                yield
+        except Timeout as error:
+            raise UsageError(f"{self.path} is being trained by another process") from error
+
+    def __repr__(self) -> str:
+        status = self.status
+        return (
+            f"Run({self.path}: {self.recipe.model['name']} on {self.recipe.data['name']}, "
+            f"{status['state']}, step {status.get('step', 0)})"
+        )
+
+
+def load_run(path: str | Path, *, which: Literal["best", "last"] = "best") -> Run:
+    """Open a run folder: `.model`, `.dataset`, `.recipe` and `.metrics` are read when asked for."""
+    return Run(path, which=which)
+
+
+def open_run(path: Path, recipe: Recipe) -> Run:
+    """Start a run folder, or open an unfinished one for resuming; never overwrite one."""
+    if not (path / RECIPE).exists():
+        if path.is_dir() and any(path.iterdir()):
+            raise UsageError(f"{path} is not empty and not a run folder; choose another --out")
+        make_folder(path / "checkpoints")
+        write_atomically(path / RECIPE, recipe.to_yaml())
+        return Run(path)
+    run = Run(path)
+    differences = _differences(asdict(run.recipe), asdict(recipe))
+    if differences:
+        raise UsageError(
+            f"{path} holds a run of another recipe ({'; '.join(differences)}); choose another --out"
+        )
+    if run.finished:
+        raise UsageError(
+            f"{path} holds a finished run, which is never overwritten; choose another --out"
+        )
+    make_folder(run.checkpoints)
+    return run
+
+
+def find_runs(folder: Path) -> list[Run]:
+    """The run folders below a folder, by name."""
+    return [Run(path.parent) for path in sorted(folder.glob(f"**/{RECIPE}"))]
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+    lines: list[str] = []
+    for key in [*old, *(key for key in new if key not in old)]:
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            lines += _differences(before, after, f"{prefix}{key}.")
+        elif before != after:
+            lines.append(f"{prefix}{key} was {before!r}, is {after!r}")
+    return lines

@@ -1,0 +1,66 @@
+"""Which images make the batch of a given step: a function of the seed and the step alone.
+
+Because nothing is remembered, a resumed run draws the same batches as one that never stopped.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from disentwine.contracts.dataset import Dataset, IndexArray
+from disentwine.contracts.model import Batch
+from disentwine.nn.pictures import to_unit_range
+
+
+def batch_indices(indices: IndexArray, *, step: int, batch_size: int, seed: int) -> IndexArray:
+    """The images of one step: every epoch is a fresh shuffle, cut into whole batches.
+
+    >>> first = batch_indices(np.arange(10), step=0, batch_size=5, seed=0)
+    >>> second = batch_indices(np.arange(10), step=1, batch_size=5, seed=0)
+    >>> sorted([*first.tolist(), *second.tolist()])
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+    size = min(batch_size, len(indices))
+    epoch, position = divmod(step, len(indices) // size)
+    order = _shuffle(len(indices), seed, epoch)[position * size : (position + 1) * size]
+    return indices[order]
+
+
+@lru_cache(maxsize=4)
+def _shuffle(n: int, seed: int, epoch: int) -> IndexArray:
+    return np.random.default_rng([seed, epoch]).permutation(n).astype(np.int64)
+
+
+class BatchSource:
+    """Batches of a data set by index, `uint8` until they are on the device.
+
+    Arguments:
+        dataset: where images and factors come from.
+        device: where batches go.
+    """
+
+    def __init__(self, dataset: Dataset, *, device: torch.device) -> None:
+        self.device = device
+        self.images: Any = dataset.images
+        self.in_memory = isinstance(dataset.images, np.ndarray) and dataset.images.flags.writeable
+        if self.in_memory:
+            self.images = torch.from_numpy(dataset.images)
+        self.factors = torch.from_numpy(dataset.factors).float()
+
+    def take(self, indices: IndexArray, *, step: int = 0) -> Batch:
+        where = torch.from_numpy(indices)
+        pictures: Tensor = (
+            self.images.index_select(0, where)
+            if self.in_memory
+            else torch.from_numpy(self.images[indices])
+        )
+        return Batch(
+            x=to_unit_range(pictures.to(self.device, non_blocking=True)),
+            u=self.factors.index_select(0, where).to(self.device, non_blocking=True),
+            step=step,
+        )

@@ -1,0 +1,63 @@
+"""Recipe schemas made from the signatures of constructors, so that nothing is declared twice."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from disentwine.errors import did_you_mean
+
+
+def schema_of(function: Callable[..., Any], *, without: Collection[str] = ()) -> type[BaseModel]:
+    """A pydantic model of a function's keyword arguments.
+
+    Arguments:
+        function: a class or function with typed keyword arguments.
+        without: arguments that a recipe does not set.
+
+    >>> def bake(*, minutes: int, hot: bool = True) -> None: ...
+    >>> schema_of(bake)(minutes="5").model_dump()
+    {'minutes': 5, 'hot': True}
+    """
+    target = function.__init__ if inspect.isclass(function) else function
+    hints = get_type_hints(target, include_extras=True)
+    fields: dict[str, Any] = {
+        name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+        for name, parameter in inspect.signature(function).parameters.items()
+        if name not in without
+    }
+    return create_model(
+        function.__name__, __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **fields
+    )
+
+
+def check(
+    schema: type[BaseModel], values: Mapping[str, Any], *, section: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Values with their defaults filled in, and a line for each thing that is wrong with them.
+
+    >>> def bake(*, minutes: int, hot: bool = True) -> None: ...
+    >>> check(schema_of(bake), {"minute": 5}, section="oven")[1]
+    ["oven.minute: unknown key. Did you mean 'minutes'?", 'oven.minutes: missing; give a value']
+    """
+    try:
+        return schema(**values).model_dump(mode="json"), []
+    except ValidationError as error:
+        lines = dict.fromkeys(_line(problem, schema, section) for problem in error.errors())
+        return {}, sorted(lines)
+    except TypeError:
+        return {}, [f"{section}: keys must be text"]
+
+
+def _line(problem: Any, schema: type[BaseModel], section: str) -> str:
+    location = [str(part) for part in problem["loc"]]
+    where = ".".join([section, location[0]] if section else location[:1])
+    if problem["type"] == "extra_forbidden":
+        return f"{where}: unknown key. {did_you_mean(location[0], schema.model_fields)}"
+    if problem["type"] == "missing":
+        return f"{where}: missing; give a value"
+    reason = problem["msg"][0].lower() + problem["msg"][1:]
+    return f"{where}: {reason}, got {problem['input']!r}"

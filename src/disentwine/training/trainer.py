@@ -1,0 +1,212 @@
+"""One update at a time, with a state that can be saved and restored to the bit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+
+from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.model import Model, data_arguments
+from disentwine.errors import DivergenceError
+from disentwine.training.checkpoint import (
+    Checkpoint,
+    load_weights,
+    optimiser_tensors,
+    restore_optimiser,
+)
+from disentwine.training.sampling import BatchSource, batch_indices
+from disentwine.training.versions import versions
+
+VALIDATION_BATCH = 256
+
+
+class Trainer:
+    """A model, its optimiser and everything that decides the next update.
+
+    Arguments:
+        model: what is trained, in place.
+        dataset: where batches come from.
+        steps: updates in the whole training; validation sees schedules as they end.
+        batch_size: images an update.
+        learning_rate: Adam's.
+        clip_norm: largest norm of the gradient; none leaves it alone.
+        precision: Lightning Fabric's, such as "32-true" or "bf16-mixed".
+        device: "auto", "cpu", "cuda" or "mps".
+        seed: decides the batches and the noise.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        dataset: Dataset,
+        *,
+        steps: int,
+        batch_size: int,
+        learning_rate: float,
+        clip_norm: float | None,
+        precision: Any,
+        device: str,
+        seed: int,
+    ) -> None:
+        from lightning_fabric import Fabric
+
+        self.fabric = Fabric(accelerator=device, devices=1, precision=precision)
+        self.model = model
+        self.dataset = dataset
+        self.steps = steps
+        self.batch_size = batch_size
+        self.clip_norm = clip_norm
+        self.seed = seed
+        self.step = 0
+        self.best: dict[str, float] | None = None
+        self.stale = 0
+        self.sums: dict[str, float] = {}
+
+        model.to(self.fabric.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        trainable = [p for p in model.parameters() if p.requires_grad]
+        optimiser = torch.optim.Adam(trainable, lr=learning_rate, fused=True)
+        self.forward, self.optimiser = self.fabric.setup(model, optimiser)
+        self.forward.mark_forward_method("loss")
+        self.source = BatchSource(dataset, device=self.fabric.device)
+        torch.manual_seed(seed)
+
+    def update(self) -> None:
+        """One step of Adam; refuses to take it when the loss or its gradient is not finite."""
+        self.model.train()
+        indices = batch_indices(
+            self.dataset.split["train"],
+            step=self.step,
+            batch_size=self.batch_size,
+            seed=self.seed,
+        )
+        losses = self.forward.loss(self.source.take(indices, step=self.step))
+        means = _to_floats(losses.means())
+        self._refuse_divergence(means, "training")
+        self.fabric.backward(losses.total)
+        self._check_gradient()
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        self.step += 1
+        for name, value in means.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+        self.sums["updates"] = self.sums.get("updates", 0.0) + 1
+
+    def take_means(self) -> dict[str, float]:
+        """Mean of every term since the last call."""
+        updates = self.sums.pop("updates", 1.0)
+        means = {name: total / updates for name, total in self.sums.items()}
+        self.sums = {}
+        return means
+
+    def validate(self) -> dict[str, float]:
+        """Mean of every term over the validation split, with noise that is the same every time."""
+        indices = self.dataset.split["validation"]
+        self.model.eval()
+        totals: dict[str, float] = {}
+        with torch.no_grad(), fixed_noise(self.seed):
+            for start in range(0, len(indices), VALIDATION_BATCH):
+                chunk = indices[start : start + VALIDATION_BATCH]
+                losses = self.forward.loss(self.source.take(chunk, step=self.steps))
+                for name, value in _to_floats(losses.means()).items():
+                    totals[name] = totals.get(name, 0.0) + value * len(chunk)
+        means = {name: total / len(indices) for name, total in totals.items()}
+        self._refuse_divergence(means, "validation")
+        return means
+
+    def note_score(self, score: float) -> bool:
+        """Remember the best validation score; returns whether this is it."""
+        if self.best is not None and score >= self.best["score"]:
+            self.stale += 1
+            return False
+        self.best = {"step": self.step, "score": score}
+        self.stale = 0
+        return True
+
+    def checkpoint(self, *, log_bytes: int) -> Checkpoint:
+        """The whole state, ready to be saved."""
+        generators = {"generator.cpu": torch.get_rng_state()}
+        if self.fabric.device.type == "cuda":
+            generators["generator.cuda"] = torch.cuda.get_rng_state(self.fabric.device)
+        return Checkpoint(
+            step=self.step,
+            weights=self.model.state_dict(),
+            training={
+                **{f"adam.{k}": v for k, v in optimiser_tensors(self.optimiser.optimizer).items()},
+                **generators,
+            },
+            state={
+                "best": self.best,
+                "stale": self.stale,
+                "sums": self.sums,
+                "log_bytes": log_bytes,
+                "optimiser": self.optimiser.state_dict()["param_groups"],
+                "fixed_by_data": data_arguments(self.dataset),
+                "threads": torch.get_num_threads(),
+                "versions": versions(),
+            },
+        )
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from a checkpoint as though nothing had happened."""
+        load_weights(self.model, checkpoint.weights, source=f"checkpoint of step {checkpoint.step}")
+        adam = {k[5:]: v for k, v in checkpoint.training.items() if k.startswith("adam.")}
+        state = checkpoint.state
+        restore_optimiser(self.optimiser.optimizer, adam, state["optimiser"])
+        torch.set_rng_state(checkpoint.training["generator.cpu"])
+        if "generator.cuda" in checkpoint.training and self.fabric.device.type == "cuda":
+            torch.cuda.set_rng_state(checkpoint.training["generator.cuda"], self.fabric.device)
+        self.step = checkpoint.step
+        self.best, self.stale, self.sums = state["best"], state["stale"], state["sums"]
+
+    def _refuse_divergence(self, means: Mapping[str, float], where: str) -> None:
+        broken = [name for name, value in means.items() if not math.isfinite(value)]
+        if broken:
+            terms = [name for name in broken if name != "loss"] or broken
+            raise DivergenceError(
+                f"step {self.step}: the {where} loss is no longer finite in "
+                f"{' and '.join(repr(term) for term in terms)}; no update was made. "
+                f"Try a lower training.learning_rate, or training.clip_norm=1"
+            )
+
+    def _check_gradient(self) -> None:
+        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        norm = get_total_norm(gradients)
+        if not norm.isfinite():
+            broken = _first_not_finite(self.model)
+            raise DivergenceError(
+                f"step {self.step}: the gradient of '{broken}' is no longer finite; no update was "
+                f"made. Try a lower training.learning_rate, or training.clip_norm=1"
+            )
+        if self.clip_norm is not None:
+            clip_grads_with_norm_(self.model.parameters(), self.clip_norm, norm)
+
+
+@contextmanager
+def fixed_noise(seed: int) -> Iterator[None]:
+    """Draw noise from `seed` inside, and leave the generators outside as they were.
+
+    >>> with fixed_noise(0): a = torch.randn(3)
+    >>> with fixed_noise(0): b = torch.randn(3)
+    >>> torch.equal(a, b)
+    True
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield
+
+
+def _to_floats(means: Mapping[str, torch.Tensor]) -> dict[str, float]:
+    return dict(zip(means, torch.stack(list(means.values())).tolist(), strict=True))
+
+
+def _first_not_finite(model: nn.Module) -> str:
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None and not parameter.grad.isfinite().all():
+            return name
+    return "all parameters together"

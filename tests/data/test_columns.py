@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from disentwine.contracts.dataset import Factor
+from disentwine.data.columns import Problems, number_column, text_column
+from disentwine.errors import DataError
+
+
+def line(row: int) -> str:
+    return f"line {row + 2}"
+
+
+def text(cells: list[str], allow_missing: bool = False) -> tuple[Factor, np.ndarray, list[str]]:
+    problems = Problems("t")
+    factor, values = text_column(
+        "x", cells, where=line, problems=problems, allow_missing=allow_missing
+    )
+    return factor, values, problems.listed
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "values"),
+    [
+        (["0.5", "1", "-2e3"], "continuous", ()),
+        (["0", "1", "0"], "binary", (0.0, 1.0)),
+        (["-1", "1", "1"], "binary", (-1.0, 1.0)),
+        (["3", "1", "2", "3"], "ordinal", (1.0, 2.0, 3.0)),
+        ([str(i) for i in range(20)], "ordinal", tuple(map(float, range(20)))),
+        ([str(i) for i in range(21)], "continuous", ()),
+        (["b", "a", "c"], "categorical", ("a", "b", "c")),
+        (["yes", "no", "yes"], "binary", ("no", "yes")),
+        (["1_000", "a", "b"], "categorical", ("1_000", "a", "b")),
+    ],
+)
+def test_kinds_are_inferred(cells: list[str], kind: str, values: tuple[object, ...]) -> None:
+    factor, _, problems = text(cells)
+    assert (factor.kind, factor.values, problems) == (kind, values, [])
+
+
+def test_numbers_stay_and_texts_become_indices() -> None:
+    assert text(["-1", "1", "-1"])[1].tolist() == [-1, 1, -1]
+    assert text(["b", "a", "c"])[1].tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("cells", "problem"),
+    [
+        (["1", "", "3"], "line 3, column 'x': no label; fill it in, or pass allow_missing=True"),
+        (["1", "NaN", "3"], "line 3, column 'x': 'NaN' is no label"),
+        (["1", "2", "-inf"], "line 4, column 'x': '-inf' is no label"),
+        (["a", "nan", "b"], "line 3, column 'x': 'nan' is no label"),
+        (["1", "2", "1e999"], "line 4, column 'x': not a finite number"),
+        (["1", "two", "3"], "line 3, column 'x': 'two' is not a number, as most"),
+        (["1", "2", "3,5"], "line 4, column 'x': '3,5' is not a number; write 3.5"),
+        (["7", "7", "7"], "column 'x': constant, always 7"),
+        (["a", "a", "a"], "column 'x': constant, always a"),
+        ([f"note {i}" for i in range(30)], "column 'x': a different text in every row"),
+    ],
+)
+def test_each_problem_is_named_once(cells: list[str], problem: str) -> None:
+    problems = text(cells)[2]
+    assert len(problems) == 1
+    assert problems[0].startswith(problem)
+
+
+def test_decimal_commas_never_become_categories() -> None:
+    assert len(text(["1,5", "2,5", "3,25"])[2]) == 3 + 1  # and no usable value
+
+
+def test_empty_cells_are_nan_when_allowed() -> None:
+    factor, values, problems = text(["1.5", "", "3.5", "2"], allow_missing=True)
+    assert not problems
+    assert np.isnan(values).tolist() == [False, True, False, False]
+    factor, values, problems = text(["a", "", "b"], allow_missing=True)
+    assert (factor.kind, factor.values, problems) == ("binary", ("a", "b"), [])
+    assert np.isnan(values[1])
+    assert text(["", "", ""], allow_missing=True)[2] == [
+        "column 'x': no usable value in any row; remove the column"
+    ]
+
+
+def test_a_kind_can_be_stated() -> None:
+    problems = Problems("t")
+    values = np.array([3.0, 0.5, np.nan, 3.0])
+    factor, codes = number_column(
+        "x", values, where=line, problems=problems, allow_missing=True, kind="categorical"
+    )
+    assert factor.values == ("0.5", "3")
+    np.testing.assert_array_equal(codes, [1, 0, np.nan, 1])
+    assert number_column("x", np.arange(3.0), where=line, problems=problems, kind="continuous")[
+        0
+    ] == Factor("x", "continuous")
+    assert not problems.count
+    number_column("x", np.arange(3.0), where=line, problems=problems, kind="binary")
+    assert problems.listed == ["column 'x': 3 distinct values, which is not binary"]
+
+
+def test_the_report_lists_ten_and_counts_the_rest() -> None:
+    problems = Problems("table.csv")
+    for i in range(1234):
+        problems.add(f"problem {i}")
+    with pytest.raises(DataError) as caught:
+        problems.raise_any()
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "table.csv: 1,234 problems"
+    assert lines[1:11] == [f"  problem {i}" for i in range(10)]
+    assert lines[11:] == ["  and 1,224 more"]
+
+
+def test_no_problem_raises_nothing() -> None:
+    Problems("table.csv").raise_any()
