@@ -25,7 +25,7 @@ class MetricLog:
     def __init__(self, path: Path, *, length: int, tensorboard: Path, step: int) -> None:
         self.path = path
         with storage_errors(path):
-            self.file = path.open("ab")  # noqa: SIM115 - open for the whole session
+            self.file = path.open("ab")
             self.file.truncate(length)
             self.file.seek(length)
         self.events = _event_writer(tensorboard, step)

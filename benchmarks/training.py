@@ -1,0 +1,126 @@
+"""Our training loop beside the usual one: steps per second, interleaved in one run.
+
+The usual loop: float images, a shuffling DataLoader with 2 workers, default Adam, default memory
+layout and allocator. Both train the same VAE on the same Pendulum images, each in a process of its own
+that works only while it is its turn, so that a busy machine slows both alike.
+
+    python benchmarks/training.py [--rounds 6] [--seconds 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing as mp
+import statistics
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+BATCH = 64
+
+
+def ours(network: Any) -> Callable[[], None]:
+    """One update of `fit`'s own loop."""
+    from disentwine import VAE, data
+    from disentwine.training.memory import keep_freed_memory
+    from disentwine.training.trainer import Trainer
+
+    keep_freed_memory()
+    pendulum = data.Pendulum(size=64)
+    trainer = Trainer(
+        VAE.for_data(pendulum, network=network),
+        pendulum,
+        steps=10**6,
+        batch_size=BATCH,
+        learning_rate=1e-3,
+        clip_norm=None,
+        precision="32-true",
+        device="cpu",
+        seed=0,
+    )
+    return trainer.update
+
+
+def usual(network: Any) -> Callable[[], None]:
+    """One update of the loop that most public code has."""
+    import torch  # before disentwine, so that its threads wait as they do by default
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from disentwine import VAE, data
+    from disentwine.contracts.model import Batch
+
+    pendulum = data.Pendulum(size=64)
+    images = torch.from_numpy(pendulum.images[pendulum.split["train"]])
+    floats = images.permute(0, 3, 1, 2).float().div(255).contiguous()
+    loader = DataLoader(TensorDataset(floats), batch_size=BATCH, shuffle=True, num_workers=2)
+    model = VAE.for_data(pendulum, network=network)
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+    batches: Any = iter(())
+
+    def update() -> None:
+        nonlocal batches
+        try:
+            (x,) = next(batches)
+        except StopIteration:
+            batches = iter(loader)
+            (x,) = next(batches)
+        loss = model.loss(Batch(x, torch.zeros(len(x), 0))).total
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        loss.item()
+
+    return update
+
+
+def work(pipe: Connection, build: Callable[[Any], Callable[[], None]], network: str) -> None:
+    """Build a loop, then run it for as many seconds as each message asks, answering with its rate."""
+    update = build(network)
+    for _ in range(5):
+        update()
+    pipe.send("ready")
+    while (seconds := pipe.recv()) is not None:
+        start, steps = time.perf_counter(), 0
+        while time.perf_counter() - start < seconds:
+            update()
+            steps += 1
+        pipe.send(steps / (time.perf_counter() - start))
+
+
+def compare(network: str, *, rounds: int, seconds: float) -> tuple[list[float], list[float]]:
+    """Steps per second of both loops in each round."""
+    context = mp.get_context("spawn")
+    pipes = []
+    for build in (ours, usual):
+        here, there = context.Pipe()
+        context.Process(target=work, args=(there, build, network), daemon=False).start()
+        here.recv()
+        pipes.append(here)
+    rates: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        for pipe, kept in zip(pipes, rates, strict=True):
+            pipe.send(seconds)
+            kept.append(pipe.recv())
+    for pipe in pipes:
+        pipe.send(None)
+    return rates
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--networks", nargs="+", default=["standard", "compact"])
+    options = parser.parse_args()
+    print(
+        f"{'network':<10}{'ours':>8}{'usual':>8}{'ratio':>8}   steps per second, 64x64x3, batch {BATCH}"
+    )
+    for network in options.networks:
+        a, b = compare(network, rounds=options.rounds, seconds=options.seconds)
+        ratio = statistics.median(x / y for x, y in zip(a, b, strict=True))
+        print(f"{network:<10}{statistics.median(a):>8.1f}{statistics.median(b):>8.1f}{ratio:>8.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,15 @@
+"""Functions from arrays to matplotlib figures."""
+
+from disentwine.figures.curves import loss_curves, unit_activity
+from disentwine.figures.images import image_grid, image_pairs, traversals
+from disentwine.figures.style import save_figure, to_png_bytes
+
+__all__ = [
+    "image_grid",
+    "image_pairs",
+    "loss_curves",
+    "save_figure",
+    "to_png_bytes",
+    "traversals",
+    "unit_activity",
+]

@@ -1,0 +1,162 @@
+"""Figures that show a training: losses over steps, and what the code's units carry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from numpy.typing import ArrayLike
+
+from disentwine.errors import UsageError
+from disentwine.figures.style import (
+    BLUE,
+    HAIRLINE,
+    INK,
+    LABEL,
+    ORANGE,
+    QUIET,
+    SMALL,
+    TITLE,
+    WIDTH,
+    new_figure,
+    tidy,
+)
+
+Record = Mapping[str, Any]
+DECADES_FOR_LOG = 2
+
+
+def loss_curves(records: Sequence[Record]) -> Figure:
+    """A panel for the total loss and one for each term, over the steps of a training.
+
+    The loss of step 0 is left out where there are later ones: it would dwarf all others.
+
+    Arguments:
+        records: such as {"kind": "train" or "validation", "step": 50, "loss": 81.2, "kl": 3.1}.
+
+    >>> figure = loss_curves([{"kind": "validation", "step": s, "loss": 9.0 - s} for s in range(3)])
+    >>> figure.axes[0].get_title(loc="left")
+    'total loss'
+    """
+    names = list(dict.fromkeys(n for r in records for n in r if n not in ("kind", "step")))
+    if not names:
+        raise UsageError("there are no records of losses to draw yet")
+    best = best_step(records)
+    records = [r for r in records if r["step"] > 0] or records
+    columns = min(len(names), 3)
+    rows = -(-len(names) // columns)
+    figure = new_figure(WIDTH, 60 + 500 * rows, layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes, name in zip(grid.flat, names, strict=False):
+        _panel(axes, records, name)
+    for axes in list(grid.flat)[len(names) :]:
+        axes.set_visible(False)
+    for axes in list(grid.flat)[: len(names)] if best is not None else ():
+        line = axes.axvline(best, color=INK, linewidth=0.9, linestyle=(0, (2, 3)))
+        line.set_label(f"best at step {best:,}")
+    handles = {h.get_label(): h for axes in grid.flat for h in axes.get_lines()}
+    figure.legend(
+        handles=list(handles.values()),
+        loc="outside upper right",
+        ncols=len(handles),
+        frameon=False,
+        fontsize=LABEL,
+        labelcolor=INK,
+    )
+    return figure
+
+
+def best_step(records: Sequence[Record]) -> int | None:
+    """The step whose validation loss is least, or none where there was no validation.
+
+    >>> best_step([{"kind": "validation", "step": 5, "loss": 1.0}])
+    5
+    """
+    scores = [
+        (float(r["loss"]), int(r["step"]))
+        for r in records
+        if r["kind"] == "validation" and math.isfinite(r.get("loss", math.nan))
+    ]
+    return min(scores)[1] if scores else None
+
+
+def unit_activity(
+    activity: ArrayLike,
+    *,
+    labels: Sequence[str] | None = None,
+    alive: Sequence[bool] | None = None,
+    measure: str = "KL divergence from the prior (nats)",
+) -> Figure:
+    """How much each unit of a code carries, as bars from the busiest down.
+
+    Arguments:
+        activity: (d,), such as the mean KL divergence of each unit.
+        labels: the units' names; z0, z1, ... where none are given.
+        alive: which units count as alive; the others are drawn faint.
+        measure: what the numbers are.
+
+    >>> axes = unit_activity([0.1, 3.0]).axes[0]
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['z1', 'z0']
+    """
+    values = np.asarray(activity, dtype=np.float64)
+    order = np.argsort(-values, kind="stable")
+    names = labels or [f"z{i}" for i in range(len(values))]
+    living = alive if alive is not None else [True] * len(values)
+    figure = new_figure(WIDTH, 130 + 44 * len(values), layout="constrained")
+    axes = figure.add_subplot()
+    tidy(axes)
+    axes.grid(visible=False)
+    bars = axes.barh(
+        range(len(values)),
+        values[order],
+        height=0.66,
+        color=[BLUE if living[i] else HAIRLINE for i in order],
+    )
+    axes.bar_label(bars, fmt="%.3g", padding=6, fontsize=SMALL, color=QUIET)
+    axes.set_yticks(range(len(values)), [names[i] for i in order])
+    axes.tick_params(axis="y", labelcolor=INK, length=0, labelsize=SMALL)
+    axes.invert_yaxis()
+    axes.margins(x=0.08, y=0.02)
+    axes.set_xlabel(measure, fontsize=LABEL, color=QUIET)
+    axes.spines["left"].set_visible(False)
+    return figure
+
+
+def _panel(axes: Axes, records: Sequence[Record], name: str) -> None:
+    tidy(axes)
+    axes.set_title(
+        "total loss" if name == "loss" else name.replace("_", " "),
+        loc="left",
+        fontsize=TITLE,
+        color=INK,
+        parse_math=False,
+    )
+    everything: list[float] = []
+    for kind, style in (
+        ("train", {"color": BLUE, "linewidth": 1.6}),
+        ("validation", {"color": ORANGE, "linewidth": 1.2, "marker": "o", "markersize": 4.5}),
+    ):
+        points = [(r["step"], r[name]) for r in records if r["kind"] == kind and name in r]
+        points = [(step, value) for step, value in points if math.isfinite(value)]
+        if points:
+            steps, values = zip(*points, strict=True)
+            axes.plot(steps, values, label=kind, **style)
+            everything += values
+    if everything and min(everything) > 0:
+        decades = math.log10(max(everything) / min(everything))
+        if decades > DECADES_FOR_LOG:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(numticks=6))
+            axes.yaxis.set_minor_formatter(NullFormatter())
+    if axes.get_yscale() == "linear":
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))
+    axes.set_xlabel("step", fontsize=SMALL, color=QUIET)

@@ -1,0 +1,53 @@
+"""What all figures share: colours that everybody can tell apart, text sizes, thin lines."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+DPI = 150
+WIDTH = 1840
+"""Pixels: twice the width of the report's column, so that figures are sharp on fine screens."""
+
+BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+"""From the palette of M. Okabe and K. Ito, 2008."""
+
+INK, QUIET, HAIRLINE, PAPER = "#22262B", "#6B7280", "#D5D9DF", "#FFFFFF"
+TITLE, LABEL, SMALL = 12.5, 11.0, 10.0
+"""Text sizes in points."""
+
+
+def new_figure(width: float, height: float, *, layout: str = "none") -> Figure:
+    """A white figure of a size in pixels, outside of pyplot's state."""
+    return Figure(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor=PAPER, layout=layout)
+
+
+def tidy(axes: Axes) -> None:
+    """Two thin spines, quiet ticks and a faint grid."""
+    axes.set_facecolor(PAPER)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color(HAIRLINE)
+        spine.set_linewidth(0.8)
+    axes.tick_params(
+        which="both", labelsize=SMALL, colors=QUIET, labelcolor=QUIET, width=0.8, length=3
+    )
+    axes.grid(visible=True, axis="y", color=HAIRLINE, linewidth=0.5, alpha=0.7)
+    axes.set_axisbelow(True)
+
+
+def to_png_bytes(figure: Figure) -> bytes:
+    """The figure as a PNG, the same bytes for the same figure."""
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=DPI)
+    return buffer.getvalue()
+
+
+def save_figure(figure: Figure, path: str | Path) -> Path:
+    """Write the figure as a PNG and return where it is."""
+    path = Path(path)
+    path.write_bytes(to_png_bytes(figure))
+    return path

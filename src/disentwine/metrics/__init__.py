@@ -1,0 +1,1 @@
+"""Pure functions of arrays that answer with a score."""

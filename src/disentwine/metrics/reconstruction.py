@@ -1,0 +1,38 @@
+"""How far reconstructions are from their originals."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disentwine.contracts.score import Score
+from disentwine.errors import UsageError
+
+
+def reconstruction_error(
+    originals: NDArray[np.uint8], reconstructions: NDArray[np.uint8]
+) -> Score:
+    r"""$\frac{1}{nd} \sum_{i=1}^n \lVert x_i - \hat x_i \rVert^2$: mean squared error of a pixel.
+
+    Values are on the scale from 0 to 1, so that black for white costs 1.
+
+    Arguments:
+        originals: (n, height, width, channels).
+        reconstructions: of the same shape.
+
+    >>> white = np.full((2, 4, 4, 1), 255, np.uint8)
+    >>> reconstruction_error(white, white // 2).value  # (128/255)^2
+    0.2519...
+    """
+    if originals.shape != reconstructions.shape or originals.size == 0:
+        raise UsageError(
+            f"originals {originals.shape} and reconstructions {reconstructions.shape} must be "
+            f"stacks of the same shape with at least one image"
+        )
+    difference = originals.astype(np.float32) - reconstructions.astype(np.float32)
+    return Score(
+        "reconstruction-error",
+        float(np.square(difference / 255).mean(dtype=np.float64)),
+        n=len(originals),
+        details={"about": "mean squared error of a pixel on the scale from 0 to 1"},
+    )

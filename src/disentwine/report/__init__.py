@@ -1,0 +1,6 @@
+"""One page that shows a run, and the numbers on it."""
+
+from disentwine.report.evaluation import Evaluation, evaluate, evaluate_run
+from disentwine.report.write import write_report
+
+__all__ = ["Evaluation", "evaluate", "evaluate_run", "write_report"]

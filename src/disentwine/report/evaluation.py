@@ -1,0 +1,164 @@
+"""The numbers of a trained model on images that it has not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from disentwine.contracts.dataset import Dataset, IndexArray
+from disentwine.contracts.model import Model
+from disentwine.contracts.score import Score
+from disentwine.errors import DataError
+from disentwine.metrics.activity import active_units
+from disentwine.metrics.reconstruction import reconstruction_error
+from disentwine.nn.gaussian import DiagonalGaussian
+from disentwine.objectives.elbo import kl_to_standard_normal
+from disentwine.training.run import Run
+from disentwine.training.sampling import BatchSource
+from disentwine.training.trainer import VALIDATION_BATCH, fixed_noise
+
+LIMIT = 10_000
+"""Images that are enough for a mean; a larger split is sampled evenly."""
+
+
+@runtime_checkable
+class Infers(Protocol):
+    """A distribution over codes can be inferred from images, not only their mean."""
+
+    def posterior(self, x: torch.Tensor) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What one pass over held-out images found.
+
+    Arguments:
+        split: the split's name.
+        indices: which images were seen.
+        scores: the numbers.
+        codes: (n, d), or none where the model's codes are no table of numbers.
+        unit_kl: (d,) mean KL divergence of each unit from a standard normal, for models that infer
+            a Gaussian.
+    """
+
+    split: str
+    indices: IndexArray
+    scores: list[Score]
+    codes: NDArray[np.floating] | None
+    unit_kl: NDArray[np.float64] | None
+
+    def score(self, name: str) -> Score | None:
+        return next((score for score in self.scores if score.name == name), None)
+
+
+def evaluate_run(run: Run, *, dataset: Dataset | None = None) -> list[Score]:
+    """Every score that applies to a run, on its test split.
+
+    Arguments:
+        run: its model is evaluated as the run chose it: the best or the last weights.
+        dataset: where images come from; by default the one the run was trained on, built anew.
+    """
+    return examine_run(run, dataset=dataset).scores
+
+
+def examine_run(run: Run, *, dataset: Dataset | None = None) -> Evaluation:
+    """The same pass with everything that it found."""
+    return evaluate(
+        run.model,
+        dataset if dataset is not None else run.dataset,
+        step=run.recipe.training["steps"],
+        seed=run.recipe.seed,
+    )
+
+
+@torch.no_grad()
+def evaluate(
+    model: Model, dataset: Dataset, *, step: int = 0, seed: int = 0, limit: int = LIMIT
+) -> Evaluation:
+    """Pass held-out images through a model once and measure what applies to it.
+
+    The mean of every loss term, the reconstruction error and the number of active units.
+
+    Arguments:
+        model: in evaluation mode afterwards.
+        dataset: its test split is used; the validation split where that is empty.
+        step: what schedules of the loss see; give the last step of training.
+        seed: of the noise in the loss.
+        limit: most images to look at.
+
+    >>> from disentwine import VAE, data
+    >>> pictures = data.Pendulum(size=16)
+    >>> found = evaluate(VAE.for_data(pictures, latent=3), pictures, limit=32)
+    >>> [score.name for score in found.scores]
+    ['loss', 'reconstruction', 'kl', 'reconstruction-error', 'active-units']
+    """
+    split, indices = held_out(dataset, limit)
+    model.eval()
+    source = BatchSource(dataset, device=next(model.parameters()).device)
+    means = _WeightedMeans()
+    codes = []
+    with fixed_noise(seed):
+        for start in range(0, len(indices), VALIDATION_BATCH):
+            chunk = indices[start : start + VALIDATION_BATCH]
+            batch = source.take(chunk, step=step)
+            pictures = dataset.images[chunk]
+            for name, value in model.loss(batch).means().items():
+                means.add(name, value.double().cpu().numpy(), len(chunk))
+            rebuilt = reconstruction_error(pictures, model.reconstruct(pictures))
+            means.add(rebuilt.name, rebuilt.value, len(chunk))
+            codes.append(np.asarray(model.represent(pictures)))
+            q = model.posterior(batch.x) if isinstance(model, Infers) else None
+            if isinstance(q, DiagonalGaussian) and q.mean.ndim == 2:
+                kl = kl_to_standard_normal(q.mean, q.log_variance).double().mean(0)
+                means.add("unit kl", kl.cpu().numpy(), len(chunk))
+
+    found = means.take()
+    unit_kl = found.pop("unit kl", None)
+    about = {
+        "loss": "the weighted sum that training minimises",
+        rebuilt.name: rebuilt.details["about"],
+    }
+    scores = [
+        Score(
+            name,
+            float(value),
+            n=len(indices),
+            details={"about": about.get(name, "a term of the loss"), "split": split},
+        )
+        for name, value in found.items()
+    ]
+    table = np.concatenate(codes)
+    numbers = table if table.ndim == 2 and np.issubdtype(table.dtype, np.floating) else None
+    if numbers is not None:
+        scores.append(active_units(numbers))
+    return Evaluation(split, indices, scores, numbers, unit_kl)
+
+
+def held_out(dataset: Dataset, limit: int) -> tuple[str, IndexArray]:
+    """Name and indices of the images to evaluate on, at most `limit`, spread over the split."""
+    for name in ("test", "validation"):
+        indices = dataset.split[name]
+        if len(indices) > limit:
+            indices = indices[np.linspace(0, len(indices) - 1, limit).astype(np.int64)]
+        if len(indices) > 0:
+            return name, indices
+    raise DataError("the test and validation splits are empty: give the data set more images")
+
+
+class _WeightedMeans:
+    """Means over chunks of different sizes."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, Any] = {}
+        self.counts: dict[str, int] = {}
+
+    def add(self, name: str, mean: Any, n: int) -> None:
+        self.sums[name] = self.sums.get(name, 0.0) + mean * n
+        self.counts[name] = self.counts.get(name, 0) + n
+
+    def take(self) -> dict[str, Any]:
+        return {name: total / self.counts[name] for name, total in self.sums.items()}

@@ -1,0 +1,206 @@
+"""The sections of a report, in the order in which a reader wants them.
+
+A section is a function of the subject; it answers none where the model cannot do what it shows.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from disentwine import figures
+from disentwine.contracts.model import Decodes, Generates
+from disentwine.nn.pictures import to_uint8
+from disentwine.report.page import Picture, Section, Table
+from disentwine.report.subject import Subject, number
+from disentwine.training.recipe import IN_MEMORY
+from disentwine.training.trainer import fixed_noise
+from disentwine.training.versions import versions
+
+PAIRS, SAMPLES, SAMPLE_COLUMNS, MOST_ROWS, MOST_BARS = 8, 20, 10, 12, 32
+DEVIATIONS = np.linspace(-2, 2, 9)
+
+
+def reconstructions(subject: Subject) -> Section:
+    """Originals beside reconstructions, spread over the held-out split."""
+    indices = subject.found.indices
+    chosen = indices[np.linspace(0, len(indices) - 1, min(PAIRS, len(indices))).astype(np.int64)]
+    originals = subject.dataset.images[chosen]
+    figure = figures.image_pairs(originals, subject.model.reconstruct(originals))
+    score = subject.found.score("reconstruction-error")
+    error = f" The mean squared error of a pixel is {number(score.value)}." if score else ""
+    return Section(
+        "Reconstructions",
+        f"Images of the {subject.found.split} split, which the training never saw, above what the "
+        f"model keeps of them.{error}",
+        Picture(
+            "reconstructions",
+            f"{len(chosen)} original images, their reconstructions and the difference",
+            figures.to_png_bytes(figure),
+        ),
+    )
+
+
+def traversals(subject: Subject) -> Section | None:
+    """What each unit that is alive does to one image."""
+    codes, model = subject.found.codes, subject.model
+    if codes is None or not isinstance(model, Decodes):
+        return None
+    title = "What each unit does"
+    units = [int(i) for i in np.argsort(-subject.activity, kind="stable") if subject.alive[i]]
+    if not units:
+        return Section(title, "No unit of the code is alive: it says the same of every image.")
+    shown = units[:MOST_ROWS]
+    values = codes.mean(axis=0) + DEVIATIONS[:, None] * codes.std(axis=0)
+    grid = np.repeat(codes[:1], len(shown) * len(DEVIATIONS), axis=0)
+    grid = grid.reshape(len(shown), len(DEVIATIONS), -1)
+    for row, unit in enumerate(shown):
+        grid[row, :, unit] = values[:, unit]
+    weight = next(model.parameters())
+    flat = torch.from_numpy(grid.reshape(-1, grid.shape[-1])).to(weight)
+    with torch.no_grad():
+        images = to_uint8(model.decode(flat)).cpu().numpy()
+    name = subject.activity_name
+    labels = [f"z{unit}\n{name} {subject.activity[unit]:.2f}" for unit in shown]
+    figure = figures.traversals(
+        images.reshape(len(shown), len(DEVIATIONS), *images.shape[1:]), DEVIATIONS.tolist(), labels
+    )
+    more = f" The {len(shown)} busiest of {len(units)} units are shown." if len(units) > len(shown) else ""
+    return Section(
+        title,
+        f"The code of one {subject.found.split} image with a single unit moved, from two standard "
+        f"deviations below that unit's mean to two above. Unit z0 is the code's first column. The "
+        f"busiest units come first; those that say nothing are left out.{more}",
+        Picture(
+            "traversals",
+            f"Decoded images for {len(shown)} latent units, a row each, at nine values from left "
+            f"to right",
+            figures.to_png_bytes(figure),
+        ),
+    )
+
+
+def samples(subject: Subject) -> Section | None:
+    """New images."""
+    model = subject.model
+    if not isinstance(model, Generates):
+        return None
+    with fixed_noise(subject.run.recipe.seed):
+        images = to_uint8(model.sample(SAMPLES)).cpu().numpy()
+    figure = figures.image_grid(images, SAMPLE_COLUMNS)
+    return Section(
+        "New images",
+        "Drawn from the model's prior, none of them chosen.",
+        Picture("samples", f"{SAMPLES} images sampled from the model", figures.to_png_bytes(figure)),
+    )
+
+
+def losses(subject: Subject) -> Section | None:
+    """How the training went."""
+    records = subject.run.metrics
+    if not records:
+        return None
+    return Section(
+        "Training",
+        "Every term of the loss, and their weighted total. The weights of the step with the least "
+        "total validation loss are the ones kept.",
+        Picture(
+            "losses",
+            "Curves of the training and validation losses over the steps",
+            figures.to_png_bytes(figures.loss_curves(records)),
+        ),
+    )
+
+
+def activity(subject: Subject) -> Section | None:
+    """Which units are alive."""
+    if len(subject.activity) == 0:
+        return None
+    measures = {"KL": "mean KL divergence from a standard normal (nats)", "var": "code variance"}
+    shown = np.argsort(-subject.activity, kind="stable")[:MOST_BARS]
+    figure = figures.unit_activity(
+        subject.activity[shown],
+        labels=[f"z{unit}" for unit in shown],
+        alive=subject.alive[shown].tolist(),
+        measure=measures[subject.activity_name],
+    )
+    alive, units = int(subject.alive.sum()), len(subject.alive)
+    text = f"{alive} of {units} units are alive: their code varies over images."
+    text += " Those that are not are drawn faint." if not subject.alive[shown].all() else ""
+    text += f" The {len(shown)} busiest are shown." if len(shown) < units else ""
+    return Section(
+        "What each unit carries",
+        text,
+        Picture("activity", "Bars of each unit's activity, sorted", figures.to_png_bytes(figure)),
+    )
+
+
+def numbers(subject: Subject) -> Section:
+    """Everything that was measured."""
+    rows = [
+        (score.name, number(score.value), f"{score.n:,}", str(score.details.get("about", "")))
+        for score in subject.found.scores
+    ]
+    rows.append(("parameters", f"{subject.parameters:,}", "", "numbers that the model learns"))
+    if "seconds" in subject.status:
+        seconds = subject.status["seconds"]
+        rows.append(("training-seconds", number(round(seconds, 1)), "", "time spent on training"))
+    size = len(subject.dataset.split[subject.found.split])
+    of = "" if size == len(subject.found.indices) else f", {len(subject.found.indices):,} of {size:,}"
+    step = subject.run.checkpoint.step
+    return Section(
+        "Numbers",
+        f"Measured on the {subject.found.split} split{of}, with the weights of step {step:,}.",
+        table=Table(("score", ">value", ">n", "about"), tuple(rows)),
+    )
+
+
+def recipe(subject: Subject) -> Section:
+    """What to train to have it again."""
+    return Section(
+        "Recipe",
+        "Every choice, with its defaults written out; the same text is in recipe.yaml.",
+        code=subject.run.recipe.to_yaml().rstrip(),
+    )
+
+
+def commands(subject: Subject) -> Section:
+    """How to have it again."""
+    name = subject.run.path.resolve().name
+    run, again = shlex.quote(name), shlex.quote(f"{name}-again")
+    lines = [f"disentwine evaluate {run}", f"disentwine report {run}"]
+    text = "From the folder that holds this run: evaluate it or write this page again."
+    if subject.run.recipe.data["name"] != IN_MEMORY:
+        recipe_path = shlex.quote(f"{name}/recipe.yaml")
+        lines.insert(0, f"disentwine train {recipe_path} --out {again}")
+        text = "From the folder that holds this run: train, evaluate and write this page again."
+    return Section("Make it again", text, code="\n".join(lines))
+
+
+def made_with(subject: Subject) -> Section:
+    """The versions of what decides the numbers."""
+    trained, now = dict(subject.run.checkpoint.state.get("versions", {})), versions()
+    if trained == now:
+        return Section("Versions", ", ".join(f"{name} {now[name]}" for name in now) + ".")
+    rows = tuple((package, trained.get(package, ""), now[package]) for package in now)
+    return Section(
+        "Versions",
+        "The page was written with other versions than the model was trained with.",
+        table=Table(("package", ">training", ">page"), rows),
+    )
+
+
+SECTIONS: tuple[Callable[[Subject], Section | None], ...] = (
+    reconstructions,
+    traversals,
+    samples,
+    losses,
+    activity,
+    numbers,
+    recipe,
+    commands,
+    made_with,
+)

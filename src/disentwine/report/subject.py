@@ -1,0 +1,116 @@
+"""What a report is about, gathered once for all of its sections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.model import Model
+from disentwine.report.evaluation import Evaluation, examine_run
+from disentwine.training.run import Run
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Arguments:
+    run: the run folder.
+    dataset: where its images come from.
+    found: what a pass over its held-out images found.
+    """
+
+    run: Run
+    dataset: Dataset
+    found: Evaluation
+
+    @classmethod
+    def of(cls, run: Run, dataset: Dataset | None = None) -> Subject:
+        chosen = dataset if dataset is not None else run.dataset
+        return cls(run, chosen, examine_run(run, dataset=chosen))
+
+    @property
+    def model(self) -> Model:
+        return self.run.model
+
+    @property
+    def title(self) -> str:
+        return f"{self.run.recipe.model['name']} on {self.run.recipe.data['name']}"
+
+    @cached_property
+    def status(self) -> dict[str, Any]:
+        """The run's status, with what a run killed before writing one is known to have done."""
+        checkpoint = self.run.checkpoint
+        known = {"step": checkpoint.step, "best": checkpoint.state.get("best")}
+        return known | self.run.status
+
+    @property
+    def badge(self) -> str:
+        """How far the training came."""
+        step, steps = self.status["step"], self.run.recipe.training["steps"]
+        if not self.run.finished:
+            return f"unfinished, step {step:,} of {steps:,}"
+        return "finished" if step == steps else f"stopped early, step {step:,} of {steps:,}"
+
+    @property
+    def parameters(self) -> int:
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    @property
+    def summary(self) -> str:
+        """One sentence: how much was learnt from, for how long, and how well it went."""
+        train, best = len(self.dataset.split["train"]), self.status.get("best")
+        sentence = (
+            f"Trained on {train:,} of {len(self.dataset):,} images for "
+            f"{self.status['step']:,} steps"
+        )
+        if "seconds" in self.status:
+            sentence += f" in {duration(self.status['seconds'])}"
+        if best:
+            sentence += f"; the best validation loss was {number(best['score'])}"
+            sentence += f" at step {int(best['step']):,}"
+        return sentence + "."
+
+    @cached_property
+    def alive(self) -> NDArray[np.bool_]:
+        """(d,) which units of the code say something."""
+        score = self.found.score("active-units")
+        return np.array(score.details["alive"] if score is not None else [], dtype=bool)
+
+    @cached_property
+    def activity(self) -> NDArray[np.float64]:
+        """(d,) how much each unit carries: its KL divergence, or else its code's variance."""
+        if self.found.unit_kl is not None:
+            return self.found.unit_kl
+        codes = self.found.codes
+        return np.zeros(0) if codes is None else codes.var(axis=0, dtype=np.float64)
+
+    @property
+    def activity_name(self) -> str:
+        return "KL" if self.found.unit_kl is not None else "var"
+
+
+def number(value: float) -> str:
+    """A number as a reader wants it.
+
+    >>> number(601.9436), number(1234567.0), number(0.00012345), number(7.0)
+    ('601.9', '1,234,567', '0.0001234', '7')
+    """
+    if float(value).is_integer() or abs(value) >= 10_000:
+        return f"{value:,.0f}"
+    return f"{value:,.4g}"
+
+
+def duration(seconds: float) -> str:
+    """A time span as a reader wants it.
+
+    >>> duration(8.21), duration(400), duration(9000)
+    ('8.2 seconds', '6.7 minutes', '2.5 hours')
+    """
+    for limit, unit, length in ((60, "seconds", 1), (3600, "minutes", 60)):
+        if seconds < limit:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds / 3600:.1f} hours"
