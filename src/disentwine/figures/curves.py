@@ -29,6 +29,10 @@ from disentwine.figures.style import (
 
 Record = Mapping[str, Any]
 DECADES_FOR_LOG = 2
+STYLES: dict[str, dict[str, Any]] = {
+    "train": {"color": BLUE, "linewidth": 1.6},
+    "validation": {"color": ORANGE, "linewidth": 1.2, "marker": "o", "markersize": 4.5},
+}
 
 
 def loss_curves(records: Sequence[Record]) -> Figure:
@@ -138,10 +142,7 @@ def _panel(axes: Axes, records: Sequence[Record], name: str) -> None:
         parse_math=False,
     )
     everything: list[float] = []
-    for kind, style in (
-        ("train", {"color": BLUE, "linewidth": 1.6}),
-        ("validation", {"color": ORANGE, "linewidth": 1.2, "marker": "o", "markersize": 4.5}),
-    ):
+    for kind, style in STYLES.items():
         points = [(r["step"], r[name]) for r in records if r["kind"] == kind and name in r]
         points = [(step, value) for step, value in points if math.isfinite(value)]
         if points:

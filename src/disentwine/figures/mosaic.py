@@ -50,7 +50,8 @@ def resize_to(images: UInt8Array, width: int) -> UInt8Array:
     rows, columns = max(height // k, 1), max(original // k, 1)
     whole = images[..., : rows * k, : columns * k, :]
     blocks = whole.reshape(*images.shape[:-3], rows, whole.shape[-3] // rows, columns, -1, 3)
-    return blocks.mean(axis=(-4, -2)).round().astype(np.uint8)
+    shrunk: UInt8Array = blocks.mean(axis=(-4, -2)).round().astype(np.uint8)
+    return shrunk
 
 
 def mosaic(
@@ -120,7 +121,8 @@ def _write_label(axes: Axes, x: float, y: float, label: str) -> None:
 
 def _write(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
     # A user's label may hold dollar signs, which matplotlib would take for mathematics.
-    axes.text(x, y, text, parse_math=False, **({"size": SMALL, "color": QUIET} | style))
+    quiet: dict[str, Any] = {"size": SMALL, "color": QUIET}
+    axes.text(x, y, text, parse_math=False, **(quiet | style))
 
 
 def _text_width(label: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,8 +20,10 @@ INK, QUIET, HAIRLINE, PAPER = "#22262B", "#6B7280", "#D5D9DF", "#FFFFFF"
 TITLE, LABEL, SMALL = 12.5, 11.0, 10.0
 """Text sizes in points."""
 
+Layout = Literal["constrained"] | None
 
-def new_figure(width: float, height: float, *, layout: str = "none") -> Figure:
+
+def new_figure(width: float, height: float, *, layout: Layout = None) -> Figure:
     """A white figure of a size in pixels, outside of pyplot's state."""
     return Figure(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor=PAPER, layout=layout)
 

@@ -9,9 +9,7 @@ from disentwine.contracts.score import Score
 from disentwine.errors import UsageError
 
 
-def reconstruction_error(
-    originals: NDArray[np.uint8], reconstructions: NDArray[np.uint8]
-) -> Score:
+def reconstruction_error(originals: NDArray[np.uint8], reconstructions: NDArray[np.uint8]) -> Score:
     r"""$\frac{1}{nd} \sum_{i=1}^n \lVert x_i - \hat x_i \rVert^2$: mean squared error of a pixel.
 
     Values are on the scale from 0 to 1, so that black for white costs 1.

@@ -13,15 +13,15 @@ from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Model
 from disentwine.contracts.score import Score
 from disentwine.errors import DataError
-from disentwine.metrics.activity import active_units
 from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.objectives.elbo import kl_to_standard_normal
+from disentwine.metrics.activity import active_units
 from disentwine.training.run import Run
 from disentwine.training.sampling import BatchSource
 from disentwine.training.trainer import VALIDATION_BATCH, fixed_noise
 
-LIMIT = 10_000
+LIMIT = 5_000
 """Images that are enough for a mean; a larger split is sampled evenly."""
 
 
@@ -91,7 +91,7 @@ def evaluate(
         limit: most images to look at.
 
     >>> from disentwine import VAE, data
-    >>> pictures = data.Pendulum(size=16)
+    >>> pictures = data.Pendulum(size=32)
     >>> found = evaluate(VAE.for_data(pictures, latent=3), pictures, limit=32)
     >>> [score.name for score in found.scores]
     ['loss', 'reconstruction', 'kl', 'reconstruction-error', 'active-units']

@@ -68,7 +68,7 @@ def traversals(subject: Subject) -> Section | None:
     figure = figures.traversals(
         images.reshape(len(shown), len(DEVIATIONS), *images.shape[1:]), DEVIATIONS.tolist(), labels
     )
-    more = f" The {len(shown)} busiest of {len(units)} units are shown." if len(units) > len(shown) else ""
+    more = f" Shown are {len(shown)} of {len(units)}." if len(units) > len(shown) else ""
     return Section(
         title,
         f"The code of one {subject.found.split} image with a single unit moved, from two standard "
@@ -94,7 +94,9 @@ def samples(subject: Subject) -> Section | None:
     return Section(
         "New images",
         "Drawn from the model's prior, none of them chosen.",
-        Picture("samples", f"{SAMPLES} images sampled from the model", figures.to_png_bytes(figure)),
+        Picture(
+            "samples", f"{SAMPLES} images sampled from the model", figures.to_png_bytes(figure)
+        ),
     )
 
 
@@ -128,8 +130,9 @@ def activity(subject: Subject) -> Section | None:
         measure=measures[subject.activity_name],
     )
     alive, units = int(subject.alive.sum()), len(subject.alive)
-    text = f"{alive} of {units} units are alive: their code varies over images."
-    text += " Those that are not are drawn faint." if not subject.alive[shown].all() else ""
+    text = f"{alive} of {units} units are alive: their code differs from image to image."
+    if alive < units:
+        text += " The others are drawn faint; what they carry is the same for every image."
     text += f" The {len(shown)} busiest are shown." if len(shown) < units else ""
     return Section(
         "What each unit carries",
@@ -149,7 +152,11 @@ def numbers(subject: Subject) -> Section:
         seconds = subject.status["seconds"]
         rows.append(("training-seconds", number(round(seconds, 1)), "", "time spent on training"))
     size = len(subject.dataset.split[subject.found.split])
-    of = "" if size == len(subject.found.indices) else f", {len(subject.found.indices):,} of {size:,}"
+    of = (
+        ""
+        if size == len(subject.found.indices)
+        else f", {len(subject.found.indices):,} of {size:,}"
+    )
     step = subject.run.checkpoint.step
     return Section(
         "Numbers",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from disentwine.training.storage import (
 
 FORMAT = 1
 WEIGHTS, TRAINING, STATE = "weights.safetensors", "training.safetensors", "state.json"
+ADAM = {"step", "exp_avg", "exp_avg_sq"}
+"""What Adam remembers of each parameter."""
 
 
 @dataclass
@@ -49,7 +52,8 @@ def checkpoint_path(folder: Path, step: int) -> Path:
 
 def checkpoint_steps(folder: Path) -> list[int]:
     """Steps of the checkpoints in a folder, newest first."""
-    return sorted((int(path.name[5:]) for path in folder.glob("step-????????")), reverse=True)
+    names = folder.glob(f"step-{'[0-9]' * 8}")
+    return sorted((int(path.name[5:]) for path in names), reverse=True)
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
@@ -73,23 +77,62 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint, refusing one that is not to the bit what was saved."""
     state = _verified_state(path / STATE)
-    weights, training = (
-        _deserialise(path / name, state["files"][name]["sha256"]) for name in (WEIGHTS, TRAINING)
-    )
-    return Checkpoint(state["step"], weights, training, state)
+    try:
+        digests = [state["files"][name]["sha256"] for name in (WEIGHTS, TRAINING)]
+        step = int(state["step"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path / STATE} lacks what a checkpoint needs: {error}") from error
+    if path.name != checkpoint_path(path.parent, step).name:
+        raise CheckpointError(f"{path / STATE} is of step {step}: the folder was renamed")
+    weights, training = map(_deserialise, (path / WEIGHTS, path / TRAINING), digests)
+    return Checkpoint(step, weights, training, state)
 
 
-def load_newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest checkpoint that is intact, and why each newer one was refused."""
+Use = Callable[[Checkpoint, Path], None]
+
+
+def load_newest(folder: Path, *, use: Use = lambda checkpoint, path: None) -> Checkpoint | None:
+    """The newest checkpoint that is intact and that `use` takes; refused ones are told on stderr.
+
+    Arguments:
+        folder: where the checkpoints are.
+        use: called with each candidate; raises `CheckpointError` where one does not fit.
+    """
     refusals: list[str] = []
     for step in checkpoint_steps(folder):
+        path = checkpoint_path(folder, step)
         try:
-            return load_checkpoint(checkpoint_path(folder, step)), refusals
+            checkpoint = load_checkpoint(path)
+            use(checkpoint, path)
         except CheckpointError as error:
             refusals.append(str(error))
+            continue
+        for refusal in refusals:
+            tell_refusal(refusal, instead=path)
+        return checkpoint
     if refusals:
         raise CheckpointError("no checkpoint can be trusted: " + "; ".join(refusals))
-    return None, refusals
+    return None
+
+
+def load_best(folder: Path) -> Checkpoint | None:
+    """The checkpoint that did best on the validation split; the newest where that one is refused."""
+    newest = load_newest(folder)
+    if newest is None:
+        return None
+    best = newest.state.get("best") or {}
+    if best.get("step", newest.step) == newest.step:
+        return newest
+    try:
+        return load_checkpoint(checkpoint_path(folder, best["step"]))
+    except CheckpointError as error:
+        tell_refusal(error, instead=checkpoint_path(folder, newest.step))
+        return newest
+
+
+def tell_refusal(reason: str | Exception, *, instead: Path) -> None:
+    """One line for the user, who must know that an older state is used than there seems to be."""
+    print(f"disentwine: warning: {reason}. {instead.name} is used instead.", file=sys.stderr)
 
 
 def prune(folder: Path, *, keep: set[int]) -> None:
@@ -116,7 +159,11 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], *, source: Pat
 
 
 def _serialise(tensors: Mapping[str, Tensor]) -> bytes:
-    return safetensors.torch.save({k: v.detach().cpu().contiguous() for k, v in tensors.items()})
+    # Copies, because safetensors takes no tensors that share memory, as tied weights do.
+    layout = torch.contiguous_format
+    return safetensors.torch.save(
+        {k: v.detach().cpu().clone(memory_format=layout) for k, v in tensors.items()}
+    )
 
 
 def _deserialise(path: Path, digest: str) -> dict[str, Tensor]:
@@ -130,17 +177,20 @@ def _deserialise(path: Path, digest: str) -> dict[str, Tensor]:
 
 
 def _verified_state(path: Path) -> dict[str, Any]:
+    content = _read(path)
     try:
-        state = json.loads(_read(path))
+        state = json.loads(content)
+        as_saved = canonical_json(state)
         digest = state.pop("digest")
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        sound = as_saved == content and sha256(canonical_json(state)) == digest
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{path} is damaged: it is not the JSON that was saved") from error
-    if sha256(canonical_json(state)) != digest:
+    if not sound:
         raise CheckpointError(f"{path} is damaged: its SHA-256 is not the one it was saved with")
-    if state["format"] != FORMAT:
+    if state.get("format") != FORMAT:
         raise CheckpointError(
-            f"{path} has format {state['format']}; this version reads format {FORMAT}. "
-            f"Use the version of disentwine that wrote it."
+            f"{path} has format {state.get('format')}; this version reads format {FORMAT}: "
+            f"use the version of disentwine that wrote it"
         )
     return dict(state)
 
@@ -164,13 +214,26 @@ def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
 def restore_optimiser(
     optimiser: torch.optim.Optimizer, tensors: Mapping[str, Tensor], settings: list[dict[str, Any]]
 ) -> None:
-    """The inverse of `optimiser_tensors`; moments take the memory layout of their parameters."""
+    """The inverse of `optimiser_tensors`; moments take the memory layout of their parameters.
+
+    Raises `ValueError` where the tensors are not those of an Adam over these parameters.
+    """
     parameters = [p for group in optimiser.param_groups for p in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
-        index, quantity = name.split(".", 1)
+        index, _, quantity = name.partition(".")
+        if not index.isdecimal() or int(index) >= len(parameters):
+            raise ValueError(f"'{name}' belongs to no parameter")
         like = parameters[int(index)]
+        shape = torch.Size() if quantity == "step" else like.shape
+        if value.shape != shape:
+            raise ValueError(f"'{name}' has shape {tuple(value.shape)}, not {tuple(shape)}")
+        if not value.isfinite().all():
+            raise ValueError(f"'{name}' holds NaN or infinity")
         if value.shape == like.shape:
             value = torch.empty_like(like, dtype=value.dtype).copy_(value)
         state.setdefault(int(index), {})[quantity] = value
+    for parameter, quantities in state.items():
+        if quantities.keys() != ADAM:
+            raise ValueError(f"the moments of parameter {parameter} are not {sorted(ADAM)}")
     optimiser.load_state_dict({"state": state, "param_groups": settings})

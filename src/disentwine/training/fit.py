@@ -12,12 +12,14 @@ import torch
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model
 from disentwine.contracts.ranges import Count, Positive
-from disentwine.errors import DataError, Interrupted
+from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError
+from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps
 from disentwine.training.keeping import Keeper, MemoryKeeper, RunKeeper
 from disentwine.training.memory import keep_freed_memory
 from disentwine.training.progress import ProgressBar
-from disentwine.training.recipe import recipe_of
-from disentwine.training.run import open_run
+from disentwine.training.recipe import NOT_IN_RECIPES, recipe_of, seed_problems
+from disentwine.training.run import Run, open_run
+from disentwine.training.schema import check, schema_of
 from disentwine.training.signals import PoliteStop
 from disentwine.training.trainer import Trainer
 
@@ -87,6 +89,10 @@ def fit(
         "device": device,
         "threads": threads,
     }
+    training, problems = check(schema_of(fit, without=NOT_IN_RECIPES), training, section="training")
+    problems += seed_problems(seed)
+    if problems:
+        raise UsageError("; ".join(problems))
     for name in ("train", "validation"):
         if len(dataset.split[name]) == 0:
             raise DataError(f"the {name} split is empty: give the data set more images")
@@ -99,6 +105,7 @@ def fit(
         stack.enter_context(_threads(threads))
         if run is not None:
             stack.enter_context(run.locked())
+            stack.enter_context(_naming_the_last_checkpoint(run))
         trainer = Trainer(
             model,
             dataset,
@@ -126,7 +133,7 @@ def fit(
                 with torch.random.fork_rng():
                     on_save(model, trainer.step)
 
-        if trainer.step == 0:
+        if trainer.best is None:
             validate_and_save()
         while trainer.step < steps and (patience is None or trainer.stale < patience):
             trainer.update()
@@ -146,6 +153,18 @@ def fit(
                 )
         keeper.finish()
     return model.eval()
+
+
+@contextmanager
+def _naming_the_last_checkpoint(run: Run) -> Iterator[None]:
+    try:
+        yield
+    except DivergenceError as error:
+        steps = checkpoint_steps(run.checkpoints)
+        if not steps:
+            raise
+        last = checkpoint_path(run.checkpoints, steps[0])
+        raise DivergenceError(f"{error}. The last good checkpoint is {last}") from error
 
 
 @contextmanager

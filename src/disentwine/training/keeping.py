@@ -9,9 +9,10 @@ from typing import Protocol
 from torch import Tensor
 
 from disentwine.training.checkpoint import (
+    WEIGHTS,
     checkpoint_path,
     checkpoint_steps,
-    load_checkpoint,
+    load_best,
     load_newest,
     load_weights,
     prune,
@@ -19,7 +20,7 @@ from disentwine.training.checkpoint import (
 )
 from disentwine.training.logs import MetricLog
 from disentwine.training.run import METRICS, Run
-from disentwine.training.storage import storage_errors
+from disentwine.training.storage import storage_errors, sweep_half_written
 from disentwine.training.trainer import Trainer
 
 
@@ -70,15 +71,13 @@ class RunKeeper:
 
     Attributes:
         resumed: whether there was a checkpoint.
-        refusals: why newer checkpoints were not used.
     """
 
     def __init__(self, run: Run, trainer: Trainer) -> None:
         self.run, self.trainer = run, trainer
-        checkpoint, self.refusals = load_newest(run.checkpoints)
+        sweep_half_written(run.path)
+        checkpoint = load_newest(run.checkpoints, use=trainer.restore)
         self.resumed = checkpoint is not None
-        if checkpoint is not None:
-            trainer.restore(checkpoint)
         self.saved_step = trainer.step if self.resumed else -1
         self.seconds = run.status.get("seconds", 0.0)
         self.started = time.monotonic()
@@ -97,16 +96,19 @@ class RunKeeper:
             return
         save_checkpoint(self.run.checkpoints, self.trainer.checkpoint(log_bytes=self.log.sync()))
         self.saved_step = self.trainer.step
-        newest = checkpoint_steps(self.run.checkpoints)[:2]
+        # A later step than this one can only be a checkpoint that was refused.
+        steps = checkpoint_steps(self.run.checkpoints)
+        newest = [step for step in steps if step <= self.trainer.step][:2]
         best = [int(self.trainer.best["step"])] if self.trainer.best is not None else []
         with storage_errors(self.run.checkpoints):
             prune(self.run.checkpoints, keep={*newest, *best})
         self._write_status("unfinished")
 
     def finish(self) -> None:
-        if self.trainer.best is not None:
-            path = checkpoint_path(self.run.checkpoints, int(self.trainer.best["step"]))
-            load_weights(self.trainer.model, load_checkpoint(path).weights, source=path)
+        best = load_best(self.run.checkpoints)
+        if best is not None:
+            path = checkpoint_path(self.run.checkpoints, best.step)
+            load_weights(self.trainer.model, best.weights, source=path / WEIGHTS)
         self._write_status("finished")
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from disentwine.errors import CheckpointError
 from disentwine.training.storage import storage_errors
 
 
@@ -26,9 +27,16 @@ class MetricLog:
         self.path = path
         with storage_errors(path):
             self.file = path.open("ab")
+            size = self.file.tell()
+            if size < length:
+                self.file.close()
+                raise CheckpointError(
+                    f"{path} has lost records: {size} bytes, {length} when the checkpoint was "
+                    f"saved. Put it back, or choose another folder"
+                )
             self.file.truncate(length)
             self.file.seek(length)
-        self.events = _event_writer(tensorboard, step)
+            self.events = _event_writer(tensorboard, step)
 
     def write(self, kind: str, step: int, values: Mapping[str, float]) -> None:
         """Add one record, such as {"kind": "train", "step": 50, "loss": 81.2, ...}."""
@@ -36,9 +44,9 @@ class MetricLog:
         with storage_errors(self.path):
             self.file.write(line.encode())
             self.file.flush()
-        if self.events is not None:
-            for name, value in values.items():
-                self.events.add_scalar(f"{kind}/{name}", value, step)
+            if self.events is not None:
+                for name, value in values.items():
+                    self.events.add_scalar(f"{kind}/{name}", value, step)
 
     def sync(self) -> int:
         """Wait until the disk has every record; returns the log's length in bytes."""
@@ -47,17 +55,25 @@ class MetricLog:
         return self.file.tell()
 
     def close(self) -> None:
-        self.file.close()
-        if self.events is not None:
-            self.events.close()
+        with storage_errors(self.path):
+            try:
+                self.file.close()
+            finally:
+                if self.events is not None:
+                    self.events.close()
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
     """The records of a log; a last line that a killed process left half-written is passed over."""
     if not path.exists():
         return []
-    lines = path.read_text().split("\n")[:-1]
-    return [json.loads(line) for line in lines]
+    records = []
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+        try:
+            records.append(json.loads(line))
+        except ValueError as error:
+            raise CheckpointError(f"{path}, line {number}: damaged, not a JSON record") from error
+    return records
 
 
 def _event_writer(folder: Path, step: int) -> Any:
@@ -65,4 +81,5 @@ def _event_writer(folder: Path, step: int) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    return SummaryWriter(str(folder), purge_step=step)
+    # What was recorded at `step` itself is part of the checkpoint and will not be written again.
+    return SummaryWriter(str(folder), purge_step=step + 1)

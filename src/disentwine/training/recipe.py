@@ -56,8 +56,12 @@ class Recipe:
     def build_model(self, fixed: Mapping[str, Any]) -> Model:
         """The model, untrained; `fixed` holds what its data set decided."""
         name, options = _split_name(self.model)
-        accepted = inspect.signature(MODELS[name]).parameters
-        return MODELS[name](**{k: v for k, v in fixed.items() if k in accepted}, **options)
+        cls = MODELS[name]
+        accepted = inspect.signature(cls).parameters
+        # JSON and YAML know no tuples: what was one becomes one again.
+        options = schema_of(cls, without=FIXED_BY_DATA)(**options).model_dump()
+        known = {k: tuple(v) if isinstance(v, list) else v for k, v in fixed.items()}
+        return cls(**{k: v for k, v in known.items() if k in accepted}, **options)
 
     def to_yaml(self) -> str:
         return yaml.safe_dump(asdict(self), sort_keys=False, allow_unicode=True)
@@ -83,15 +87,29 @@ def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
     training, wrong = check(schema_of(fit, without=NOT_IN_RECIPES), options, section="training")
     problems += wrong
     seed = content.get("seed", 0)
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        problems.append(f"seed: expected a whole number from 0 up, got {seed!r}")
+    problems += seed_problems(seed)
     if problems:
         raise UsageError(f"{source}:\n  " + "\n  ".join(problems))
     return Recipe(data, model, training, seed)
 
 
+def seed_problems(seed: Any) -> list[str]:
+    """What is wrong with a seed; torch and NumPy take different ranges."""
+    if isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63:
+        return []
+    return [f"seed: expected a whole number from 0 to 2**63 - 1, got {seed!r}"]
+
+
 def read_recipe(name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe from a file, or a ready one by its name, and apply `key=value` overrides."""
+    content = read_sections(name)
+    for key, value in parse_options(overrides).items():
+        _override(content, key, value)
+    return parse_recipe(content, source=str(name))
+
+
+def read_sections(name: str | Path) -> dict[str, Any]:
+    """The sections of a recipe file, or of a ready recipe, as they are written."""
     path = Path(name)
     ready = ready_recipes()
     if path.is_file():
@@ -107,13 +125,11 @@ def read_recipe(name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
         )
     try:
         content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UsageError(f"{name} is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
         raise UsageError(f"{name}: a recipe is a list of sections: {', '.join(SECTIONS)}")
-    for key, value in parse_options(overrides).items():
-        _override(content, key, value)
-    return parse_recipe(content, source=str(name))
+    return content
 
 
 def ready_recipes() -> dict[str, str]:
@@ -145,8 +161,12 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
 
 def _arguments(thing: object, *, without: Sequence[str] = ()) -> dict[str, Any]:
     names = [name for name in inspect.signature(type(thing)).parameters if name not in without]
-    schema = schema_of(type(thing), without=without)
-    return schema(**{name: getattr(thing, name) for name in names}).model_dump(mode="json")
+    kept = {name: getattr(thing, name) for name in names}
+    section = type(thing).__name__
+    values, problems = check(schema_of(type(thing), without=without), kept, section=section)
+    if problems:
+        raise UsageError("; ".join(problems))
+    return values
 
 
 def _split_name(section: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -163,7 +183,7 @@ def _named(
     name, options = _split_name(section)
     if name == IN_MEMORY and label == "data":
         return {"name": name}, []
-    if name not in table:
+    if not isinstance(name, str) or name not in table:
         return {}, [f"{label}.name: unknown name '{name}'. {did_you_mean(str(name), table)}"]
     values, problems = check(schema_of(table[name], without=without), options, section=label)
     return {"name": name, **values}, problems

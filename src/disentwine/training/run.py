@@ -10,22 +10,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from filelock import FileLock, Timeout
 
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model
 from disentwine.errors import CheckpointError, UsageError
 from disentwine.training.checkpoint import (
+    WEIGHTS,
     Checkpoint,
     checkpoint_path,
-    load_checkpoint,
+    load_best,
     load_newest,
     load_weights,
 )
 from disentwine.training.logs import read_log
-from disentwine.training.recipe import Recipe, parse_recipe
+from disentwine.training.recipe import Recipe, parse_recipe, read_sections
 from disentwine.training.storage import (
+    HALF_WRITTEN,
     canonical_json,
     make_folder,
     storage_errors,
@@ -63,14 +64,17 @@ class Run:
 
     @cached_property
     def recipe(self) -> Recipe:
-        content = yaml.safe_load((self.path / RECIPE).read_text(encoding="utf-8"))
-        return parse_recipe(content, source=str(self.path / RECIPE))
+        return parse_recipe(read_sections(self.path / RECIPE), source=str(self.path / RECIPE))
 
     @property
     def status(self) -> dict[str, Any]:
         """State ("unfinished" or "finished"), step and seconds of training so far."""
-        path = self.path / STATUS
-        return dict(json.loads(path.read_text())) if path.exists() else {"state": "unfinished"}
+        try:
+            status = json.loads((self.path / STATUS).read_bytes())
+        except (FileNotFoundError, ValueError):
+            status = None
+        known = isinstance(status, dict) and "state" in status
+        return status if known else {"state": "unfinished"}
 
     @property
     def finished(self) -> bool:
@@ -89,19 +93,17 @@ class Run:
     @cached_property
     def checkpoint(self) -> Checkpoint:
         """The chosen checkpoint, verified; an older one where the newest is damaged."""
-        newest, _ = load_newest(self.checkpoints)
-        if newest is None:
+        load = load_best if self.which == "best" else load_newest
+        checkpoint = load(self.checkpoints)
+        if checkpoint is None:
             raise CheckpointError(f"{self.path} has no checkpoint yet: let it train for a while")
-        best = newest.state.get("best") or {}
-        if self.which == "last" or best.get("step", newest.step) == newest.step:
-            return newest
-        return load_checkpoint(checkpoint_path(self.checkpoints, best["step"]))
+        return checkpoint
 
     @cached_property
     def model(self) -> Model:
         """The trained model, in evaluation mode."""
         model = self.recipe.build_model(self.checkpoint.state["fixed_by_data"])
-        where = checkpoint_path(self.checkpoints, self.checkpoint.step)
+        where = checkpoint_path(self.checkpoints, self.checkpoint.step) / WEIGHTS
         load_weights(model, self.checkpoint.weights, source=where)
         return model.eval()
 
@@ -111,11 +113,16 @@ class Run:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for this process alone."""
+        lock = FileLock(self.path / LOCK)
         try:
-            with storage_errors(self.path), FileLock(self.path / LOCK, timeout=0):
-                yield
+            with storage_errors(self.path):
+                lock.acquire(timeout=0)
         except Timeout as error:
             raise UsageError(f"{self.path} is being trained by another process") from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def __repr__(self) -> str:
         status = self.status
@@ -132,11 +139,14 @@ def load_run(path: str | Path, *, which: Literal["best", "last"] = "best") -> Ru
 
 def open_run(path: Path, recipe: Recipe) -> Run:
     """Start a run folder, or open an unfinished one for resuming; never overwrite one."""
-    if not (path / RECIPE).exists():
-        if path.is_dir() and any(path.iterdir()):
+    with storage_errors(path):
+        names = [item.name for item in path.iterdir()] if path.is_dir() else []
+    if RECIPE not in names:
+        if not all(name.startswith(HALF_WRITTEN) for name in names):
             raise UsageError(f"{path} is not empty and not a run folder; choose another --out")
-        make_folder(path / "checkpoints")
+        make_folder(path)
         write_atomically(path / RECIPE, recipe.to_yaml())
+        make_folder(path / "checkpoints")
         return Run(path)
     run = Run(path)
     differences = _differences(asdict(run.recipe), asdict(recipe))

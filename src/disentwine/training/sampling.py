@@ -42,15 +42,19 @@ class BatchSource:
     Arguments:
         dataset: where images and factors come from.
         device: where batches go.
+        dtype: of the numbers in a batch.
     """
 
-    def __init__(self, dataset: Dataset, *, device: torch.device) -> None:
+    def __init__(
+        self, dataset: Dataset, *, device: torch.device, dtype: torch.dtype = torch.float32
+    ) -> None:
         self.device = device
+        self.dtype = dtype
         self.images: Any = dataset.images
         self.in_memory = isinstance(dataset.images, np.ndarray) and dataset.images.flags.writeable
         if self.in_memory:
             self.images = torch.from_numpy(dataset.images)
-        self.factors = torch.from_numpy(dataset.factors).float()
+        self.factors = torch.from_numpy(dataset.factors).to(dtype)
 
     def take(self, indices: IndexArray, *, step: int = 0) -> Batch:
         where = torch.from_numpy(indices)
@@ -60,7 +64,7 @@ class BatchSource:
             else torch.from_numpy(self.images[indices])
         )
         return Batch(
-            x=to_unit_range(pictures.to(self.device, non_blocking=True)),
+            x=to_unit_range(pictures.to(self.device, non_blocking=True)).to(self.dtype),
             u=self.factors.index_select(0, where).to(self.device, non_blocking=True),
             step=step,
         )

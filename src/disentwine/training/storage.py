@@ -31,6 +31,7 @@ def storage_errors(path: Path) -> Iterator[None]:
             errno.EACCES: "no permission to write there; choose another folder",
             errno.EPERM: "no permission to write there; choose another folder",
             errno.ENOTDIR: "a part of the path is a file; choose another folder",
+            errno.EEXIST: "there is a file of that name; choose another folder",
         }
         remedy = remedies.get(error.errno or 0, error.strerror or str(error))
         raise StorageError(

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import Model, data_arguments
-from disentwine.errors import DivergenceError
+from disentwine.contracts.dataset import Dataset, IndexArray
+from disentwine.contracts.model import Losses, Model, data_arguments
+from disentwine.errors import CheckpointError, DivergenceError
 from disentwine.training.checkpoint import (
+    TRAINING,
+    WEIGHTS,
     Checkpoint,
     load_weights,
     optimiser_tensors,
@@ -24,6 +27,7 @@ from disentwine.training.sampling import BatchSource, batch_indices
 from disentwine.training.versions import versions
 
 VALIDATION_BATCH = 256
+GENERATORS = {"generator.cpu", "generator.cuda"}
 
 
 class Trainer:
@@ -73,7 +77,9 @@ class Trainer:
         optimiser = torch.optim.Adam(trainable, lr=learning_rate, fused=True)
         self.forward, self.optimiser = self.fabric.setup(model, optimiser)
         self.forward.mark_forward_method("loss")
-        self.source = BatchSource(dataset, device=self.fabric.device)
+        self.source = BatchSource(
+            dataset, device=self.fabric.device, dtype=next(model.parameters()).dtype
+        )
         torch.manual_seed(seed)
 
     def update(self) -> None:
@@ -85,7 +91,7 @@ class Trainer:
             batch_size=self.batch_size,
             seed=self.seed,
         )
-        losses = self.forward.loss(self.source.take(indices, step=self.step))
+        losses = self._losses(indices, step=self.step)
         means = _to_floats(losses.means())
         self._refuse_divergence(means, "training")
         self.fabric.backward(losses.total)
@@ -93,9 +99,9 @@ class Trainer:
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
         self.step += 1
-        for name, value in means.items():
-            self.sums[name] = self.sums.get(name, 0.0) + value
-        self.sums["updates"] = self.sums.get("updates", 0.0) + 1
+        # Built anew in the order of the terms, which a checkpoint does not keep.
+        counted = means | {"updates": 1.0}
+        self.sums = {name: self.sums.get(name, 0.0) + value for name, value in counted.items()}
 
     def take_means(self) -> dict[str, float]:
         """Mean of every term since the last call."""
@@ -112,7 +118,7 @@ class Trainer:
         with torch.no_grad(), fixed_noise(self.seed):
             for start in range(0, len(indices), VALIDATION_BATCH):
                 chunk = indices[start : start + VALIDATION_BATCH]
-                losses = self.forward.loss(self.source.take(chunk, step=self.steps))
+                losses = self._losses(chunk, step=self.steps)
                 for name, value in _to_floats(losses.means()).items():
                     totals[name] = totals.get(name, 0.0) + value * len(chunk)
         means = {name: total / len(indices) for name, total in totals.items()}
@@ -152,17 +158,30 @@ class Trainer:
             },
         )
 
-    def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint as though nothing had happened."""
-        load_weights(self.model, checkpoint.weights, source=f"checkpoint of step {checkpoint.step}")
-        adam = {k[5:]: v for k, v in checkpoint.training.items() if k.startswith("adam.")}
-        state = checkpoint.state
-        restore_optimiser(self.optimiser.optimizer, adam, state["optimiser"])
-        torch.set_rng_state(checkpoint.training["generator.cpu"])
-        if "generator.cuda" in checkpoint.training and self.fabric.device.type == "cuda":
-            torch.cuda.set_rng_state(checkpoint.training["generator.cuda"], self.fabric.device)
+    def restore(self, checkpoint: Checkpoint, path: Path) -> None:
+        """Go on from a checkpoint as though nothing had happened; `path` is where it came from."""
+        load_weights(self.model, checkpoint.weights, source=path / WEIGHTS)
+        state, tensors = checkpoint.state, checkpoint.training
+        adam = {k[5:]: v for k, v in tensors.items() if k.startswith("adam.")}
+        try:
+            unknown = tensors.keys() - {f"adam.{k}" for k in adam} - GENERATORS
+            if unknown:
+                raise ValueError(f"{sorted(unknown)} are not part of a training")
+            restore_optimiser(self.optimiser.optimizer, adam, state["optimiser"])
+            torch.set_rng_state(tensors["generator.cpu"])
+            if "generator.cuda" in tensors and self.fabric.device.type == "cuda":
+                torch.cuda.set_rng_state(tensors["generator.cuda"], self.fabric.device)
+            self.best, self.stale, self.sums = state["best"], state["stale"], state["sums"]
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise CheckpointError(f"{path / TRAINING} does not fit: {error}") from error
         self.step = checkpoint.step
-        self.best, self.stale, self.sums = state["best"], state["stale"], state["sums"]
+
+    def _losses(self, indices: IndexArray, *, step: int) -> Losses:
+        batch = self.source.take(indices, step=step)
+        # Fabric sets the precision by itself for `forward` only.
+        with self.fabric.autocast():
+            losses: Losses = self.forward.loss(batch)
+        return losses
 
     def _refuse_divergence(self, means: Mapping[str, float], where: str) -> None:
         broken = [name for name, value in means.items() if not math.isfinite(value)]

@@ -1,0 +1,82 @@
+"""How close a learnt graph is to the true one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from disentwine.contracts.score import Score
+from disentwine.errors import UsageError
+
+GraphLike = Any
+"""An adjacency matrix (cause, effect), zero where there is no edge, or a `networkx.DiGraph`."""
+
+
+def shd(learnt: GraphLike, true: GraphLike) -> Score:
+    """Structural Hamming distance: edges to add, to remove or to turn round (once each).
+
+    Reference: The max-min hill-climbing Bayesian network structure learning algorithm,
+    I. Tsamardinos, L. Brown and C. Aliferis, 2006, section 7.1.
+
+    Arguments:
+        learnt: the graph to judge.
+        true: the graph as it is, over the same nodes in the same order (or of the same names).
+
+    >>> shd([[0, 0], [1, 0]], [[0, 1], [0, 0]]).value
+    1.0
+    """
+    a, b = _pair(learnt, true)
+    differs = (a != b) | (a != b).T
+    return Score("shd", float(np.triu(differs).sum()), n=len(a))
+
+
+def edge_scores(learnt: GraphLike, true: GraphLike) -> Score:
+    """Share of true edges found; details name the other errors.
+
+    Details: `true_positive_rate` (the value; 1 when there is no edge to find),
+    `false_discovery_rate` (edges learnt that are not true, turned ones among them), and the numbers
+    `reversed`, `extra` and `missing`.
+
+    >>> edge_scores([[0, 0], [1, 0]], [[0, 1], [0, 0]]).details["reversed"]
+    1
+    """
+    a, b = _pair(learnt, true)
+    found, turned = a & b, a & b.T & ~b
+    rate = float(found.sum() / b.sum()) if b.any() else 1.0
+    details = {
+        "true_positive_rate": rate,
+        "false_discovery_rate": float(1 - found.sum() / a.sum()) if a.any() else 0.0,
+        "reversed": int(turned.sum()),
+        "extra": int((a & ~b & ~b.T).sum()),
+        "missing": int((b & ~a & ~a.T).sum()),
+    }
+    return Score("edge-scores", rate, n=len(a), details=details)
+
+
+def _pair(learnt: GraphLike, true: GraphLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    names = sorted(true.nodes) if isinstance(true, nx.DiGraph) else None
+    a, b = _adjacency(learnt, "learnt", names), _adjacency(true, "true", names)
+    if a.shape != b.shape:
+        raise UsageError(f"learnt has {len(a)} nodes and true has {len(b)}; give the same nodes")
+    return a, b
+
+
+def _adjacency(graph: GraphLike, name: str, names: list[Any] | None) -> NDArray[np.bool_]:
+    if isinstance(graph, nx.DiGraph):
+        nodes = names if names is not None else sorted(graph.nodes)
+        if set(graph.nodes) != set(nodes):
+            raise UsageError(f"{name} has nodes {sorted(graph.nodes)}, not {nodes}")
+        return np.asarray(nx.to_numpy_array(graph, nodelist=nodes, weight=None), dtype=bool)
+    return _matrix(graph, name)
+
+
+def _matrix(values: ArrayLike, name: str) -> NDArray[np.bool_]:
+    matrix = np.asarray(values, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) == 0:
+        raise UsageError(f"{name} must be a square adjacency matrix; got shape {matrix.shape}")
+    if not np.isfinite(matrix).all():
+        raise UsageError(f"{name} holds NaN or infinity")
+    return np.asarray(matrix != 0)

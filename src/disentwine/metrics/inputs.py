@@ -1,0 +1,108 @@
+"""What every metric of codes and factors checks and prepares first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from disentwine.contracts.dataset import FloatArray, IndexArray, Kind
+from disentwine.errors import UsageError
+
+BINS = 20
+"""Codes, and factors that are continuous, are cut into so many bins of equal width."""
+
+MOST_VALUES = 256
+"""A factor with more distinct values than this counts as continuous."""
+
+DEAD = 1e-12
+"""The variance below which a code counts as constant."""
+
+
+def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Codes (n, d) and factors (n, k) as tables of finite numbers, in an order of their own.
+
+    Rows are put in an order that depends on their content alone, so that no metric can depend on
+    the order in which samples are given, not even one that draws some of them at random.
+    """
+    z, v = as_table(codes, "codes"), as_table(factors, "factors")
+    if len(z) != len(v):
+        raise UsageError(f"codes has {len(z)} rows and factors has {len(v)}; give a row an image")
+    if len(z) < 2:
+        raise UsageError(f"codes has {len(z)} rows; a score needs at least two samples")
+    constant = np.flatnonzero(np.ptp(v, axis=0) == 0)
+    if len(constant):
+        raise UsageError(
+            f"factors: column {constant[0]} has one value only; leave it out, nothing can be learnt of it"
+        )
+    order = canonical_order(np.hstack([z, v]))
+    return z[order], v[order]
+
+
+def as_table(values: ArrayLike, name: str) -> FloatArray:
+    """A table (n, columns) of finite numbers; a vector becomes one column."""
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name} must be a table of numbers: {error}") from error
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2 or table.shape[1] == 0:
+        raise UsageError(f"{name} must be a table (n, columns) with columns; got {table.shape}")
+    if not np.isfinite(table).all():
+        row, column = np.argwhere(~np.isfinite(table))[0]
+        raise UsageError(f"{name} holds NaN or infinity, first in row {row}, column {column}")
+    return table
+
+
+def canonical_order(table: FloatArray) -> IndexArray:
+    """An order of the rows that does not depend on the order in which they are given."""
+    words = np.ascontiguousarray(table + 0.0).view(np.uint64)  # + 0.0 makes -0 and 0 the same word
+    multipliers = (
+        np.random.default_rng(0).integers(0, 2**63, words.shape[1], dtype=np.uint64) * 2 + 1
+    )
+    mixed = (words ^ (words >> np.uint64(29))) * multipliers
+    return np.argsort((mixed ^ (mixed >> np.uint64(32))).sum(axis=1), kind="stable")
+
+
+def classes_of(column: FloatArray, *, bins: int = BINS) -> NDArray[np.int64]:
+    """The class of each value: its rank among the distinct ones, or its bin when they are too many.
+
+    >>> classes_of(np.array([0.5, 2.0, 0.5]))
+    array([0, 1, 0])
+    """
+    distinct, classes = np.unique(column, return_inverse=True)
+    return classes if len(distinct) <= MOST_VALUES else equal_width_bins(column, bins=bins)
+
+
+def equal_width_bins(column: FloatArray, *, bins: int = BINS) -> NDArray[np.int64]:
+    """Bins of equal width between the least and the largest value."""
+    edges = np.linspace(column.min(), column.max(), bins + 1)[1:-1]
+    return np.digitize(column, edges).astype(np.int64)
+
+
+def class_table(table: FloatArray, *, bins: int = BINS) -> NDArray[np.int64]:
+    """`classes_of` every column."""
+    return np.stack([classes_of(column, bins=bins) for column in table.T], axis=1)
+
+
+def kinds_of(factors: FloatArray, kinds: Sequence[Kind] | None) -> list[Kind]:
+    """The kind of each factor; those of two values are binary, others continuous, unless given."""
+    if kinds is None:
+        return ["binary" if len(np.unique(v)) == 2 else "continuous" for v in factors.T]
+    if len(kinds) != factors.shape[1]:
+        raise UsageError(f"kinds has {len(kinds)} entries for {factors.shape[1]} factors")
+    return list(kinds)
+
+
+def noise_floor(
+    estimate: Callable[[FloatArray, FloatArray], float],
+    codes: FloatArray,
+    factors: FloatArray,
+    *,
+    seed: int,
+) -> float:
+    """What the same estimator answers on codes that were dealt to the wrong samples."""
+    shuffled = np.random.default_rng([seed, 1]).permutation(len(codes))
+    return estimate(codes[shuffled], factors)

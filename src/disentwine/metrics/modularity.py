@@ -1,0 +1,133 @@
+"""Modularity and explicitness."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from disentwine.contracts.dataset import FloatArray
+from disentwine.contracts.score import Score
+from disentwine.metrics.information import information_matrix
+from disentwine.metrics.inputs import (
+    BINS,
+    DEAD,
+    checked,
+    class_table,
+    equal_width_bins,
+    noise_floor,
+)
+
+
+def modularity(codes: ArrayLike, factors: ArrayLike, *, bins: int = BINS, seed: int = 0) -> Score:
+    r"""Does each code know of one factor at most?
+
+    With $m_{if} = I(z_i; v_f)$ and $\theta_i = \max_f m_{if}$, the score is the mean over codes of
+    $1 - \frac{\sum_f (m_{if} - t_{if})^2}{\theta_i^2 (K - 1)}$, where $t_{if}$ is $\theta_i$ at the
+    best factor and 0 elsewhere. A constant code knows of nothing and is left out.
+
+    Reference: Learning Deep Disentangled Embeddings with the F-Statistic Loss, K. Ridgeway and
+    M. Mozer, 2018, section 2.1.
+
+    Arguments:
+        codes: (n, d).
+        factors: (n, k).
+        bins: of each code, and of each continuous factor.
+        seed: of the noise floor.
+
+    >>> v = np.array([[a, b] for a in range(4) for b in range(5)], float)
+    >>> modularity(v, v).value
+    1.0
+    """
+    z, v = checked(codes, factors)
+
+    def matrix(z: FloatArray, v: FloatArray) -> FloatArray:
+        alive = z[:, z.var(axis=0) > DEAD]
+        binned = np.stack([equal_width_bins(c, bins=bins) for c in alive.T], axis=1)
+        return information_matrix(binned, class_table(v, bins=bins))
+
+    def estimate(z: FloatArray, v: FloatArray) -> float:
+        if not (z.var(axis=0) > DEAD).any():
+            return 0.0
+        m = matrix(z, v)
+        if m.shape[1] == 1:
+            return 1.0
+        largest = m.max(axis=1)
+        others = (m**2).sum(axis=1) - largest**2
+        informed = largest > 0
+        per_code = 1 - others[informed] / (largest[informed] ** 2 * (m.shape[1] - 1))
+        return float(per_code.mean()) if informed.any() else 0.0
+
+    return Score(
+        "modularity",
+        estimate(z, v),
+        n=len(z),
+        noise_floor=noise_floor(estimate, z, v, seed=seed),
+        details={"matrix": matrix(z, v)} if (z.var(axis=0) > DEAD).any() else {},
+    )
+
+
+def explicitness(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    bins: int = BINS,
+    train: int = 10_000,
+    test: int = 5_000,
+    seed: int = 0,
+) -> Score:
+    r"""Can each factor be read off the whole code by a linear classifier?
+
+    The area under the ROC curve of each value of each factor, one against the rest, averaged over
+    values and factors, and scaled so that chance is 0: $2\,\overline{\mathrm{AUC}} - 1$.
+
+    Reference: Learning Deep Disentangled Embeddings with the F-Statistic Loss, K. Ridgeway and
+    M. Mozer, 2018, section 2.1.
+
+    Arguments:
+        codes: (n, d).
+        factors: (n, k).
+        bins: of each continuous factor.
+        train: most samples to learn from.
+        test: most samples to measure on.
+        seed: of the split into both.
+
+    >>> v = np.random.default_rng(0).integers(0, 2, (200, 2)).astype(float)
+    >>> explicitness(v, v).value
+    1.0
+    """
+    z, v = checked(codes, factors)
+
+    def estimate(z: FloatArray, v: FloatArray) -> float:
+        order = np.random.default_rng([seed, 0]).permutation(len(z))
+        cut = min(train, round(len(z) * train / (train + test)))
+        fitted, held_out = order[:cut], order[cut : cut + test]
+        scale = np.sqrt(np.maximum(z[fitted].var(axis=0), DEAD))
+        standardised = (z - z[fitted].mean(axis=0)) / scale
+        areas = [
+            _mean_area(standardised, classes, fitted, held_out)
+            for classes in class_table(v, bins=bins).T
+        ]
+        return float(2 * np.mean(areas) - 1)
+
+    return Score(
+        "explicitness",
+        estimate(z, v),
+        n=len(z),
+        noise_floor=noise_floor(estimate, z, v, seed=seed),
+    )
+
+
+def _mean_area(
+    z: FloatArray, y: NDArray[np.int64], fitted: NDArray[np.int64], held_out: NDArray[np.int64]
+) -> float:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+
+    model = LogisticRegression(C=1e3, max_iter=1000).fit(z[fitted], y[fitted])
+    scores = model.predict_proba(z[held_out])
+    areas = [
+        roc_auc_score(y[held_out] == value, scores[:, column])
+        for column, value in enumerate(model.classes_)
+        if 0 < (y[held_out] == value).sum() < len(held_out)
+    ]
+    return float(np.mean(areas)) if areas else 0.5

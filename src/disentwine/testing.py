@@ -1,0 +1,233 @@
+"""What every model must keep, as one function for people who add a model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+from torch.autograd import gradcheck
+from torch.func import functional_call
+
+from disentwine.contracts.model import Batch, Losses, Model
+
+Build = Callable[[], Model]
+IMAGES = 3
+LATE = 10**9
+"""A step at which every schedule has come to its end."""
+
+
+def check_model(
+    build: Build,
+    *,
+    image_shape: tuple[int, int, int],
+    factors: int = 0,
+    estimated: Collection[str] = (),
+) -> None:
+    """Hold a model to the contract; raises `AssertionError` with the first promise it breaks.
+
+    Arguments:
+        build: makes the model, anew at each call.
+        image_shape: (height, width, channels) of the images it is for.
+        factors: columns of the labels that its loss reads.
+        estimated: loss terms whose gradient is an estimator by design, such as a straight-through
+            one, and can therefore not be held against finite differences.
+
+    >>> from disentwine import VAE
+    >>> check_model(lambda: VAE(image_shape=(8, 8, 1), latent=2), image_shape=(8, 8, 1))
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        batch = _batch(image_shape, factors)
+        for check in (_check_arguments, _check_losses, _check_gradients, _check_saving):
+            check(build, batch)
+        _check_images(build(), batch.x)
+        _check_pictures(build(), image_shape)
+        _check_double(build(), batch, estimated)
+
+
+def _batch(image_shape: tuple[int, int, int], factors: int) -> Batch:
+    height, width, channels = image_shape
+    return Batch(torch.rand(IMAGES, channels, height, width), torch.rand(IMAGES, factors), LATE)
+
+
+def _promise(kept: bool, sentence: str) -> None:
+    if not kept:
+        raise AssertionError(sentence)
+
+
+def _close(a: Tensor, b: Tensor, *, tolerance: float) -> bool:
+    return a.shape == b.shape and torch.allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def _loss(model: Model, batch: Batch) -> Losses:
+    """The loss with noise that is the same every time."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return model.loss(batch)
+
+
+def _check_arguments(build: Build, batch: Batch) -> None:
+    model = build()
+    cls = type(model)
+    _promise(isinstance(model, Model), f"{cls.__name__} is not a Model")
+    _promise(cls.__name__ in repr(model), "repr(model) does not name its class")
+    names = inspect.signature(cls).parameters
+    for name in names:
+        _promise(hasattr(model, name), f"the argument '{name}' is not kept as an attribute")
+    kept = {name: getattr(model, name) for name in names}
+    twin = cls(**kept)
+    for name, value in kept.items():
+        same = getattr(twin, name) == value
+        _promise(bool(same), f"the argument '{name}' is not kept as it was given")
+    shapes, twins = (
+        {name: value.shape for name, value in m.state_dict().items()} for m in (model, twin)
+    )
+    _promise(shapes == twins, "a model built from its own attributes has other parameters")
+
+
+def _check_losses(build: Build, batch: Batch) -> None:
+    model = build()
+    for mode in (True, False):
+        model.train(mode)
+        for n in (IMAGES, 1):
+            losses = model.loss(Batch(batch.x[:n], batch.u[:n], batch.step))
+            _promise(len(losses.terms) > 0, "the loss has no terms")
+            unknown = set(losses.weights) - set(losses.terms)
+            _promise(not unknown, f"the loss weighs terms that it does not have: {unknown}")
+            for name, term in losses.terms.items():
+                shape = tuple(term.shape)
+                _promise(
+                    shape in ((n,), ()),
+                    f"the loss term '{name}' of {n} images has shape {shape}, not ({n},) or ()",
+                )
+                _promise(
+                    bool(term.isfinite().all()),
+                    f"the loss term '{name}' of {n} images is not finite",
+                )
+        first, again = (_loss(model, batch).total for _ in range(2))
+        _promise(torch.equal(first, again), "the loss differs although the noise is the same")
+
+
+def _check_gradients(build: Build, batch: Batch) -> None:
+    model = build().train()
+    total = model.loss(batch).total
+    _promise(total.requires_grad, "the total loss has no gradient")
+    total.backward()  # type: ignore[no-untyped-call]
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            gradient = parameter.grad
+            _promise(gradient is not None, f"no gradient reaches the parameter '{name}'")
+            _promise(
+                gradient is None or bool(gradient.any()),
+                f"the gradient of the parameter '{name}' is zero everywhere",
+            )
+
+
+def _check_saving(build: Build, batch: Batch) -> None:
+    model, other = build().eval(), build().eval()
+    content = safetensors.torch.save(
+        {k: v.clone(memory_format=torch.contiguous_format) for k, v in model.state_dict().items()}
+    )
+    other.load_state_dict(safetensors.torch.load(content))
+    for method in ("represent", "reconstruct"):
+        before, after = (getattr(m, method)(batch.x) for m in (model, other))
+        _promise(torch.equal(before, after), f"{method} differs after saving and loading")
+    before, after = (_loss(m, batch).total for m in (model, other))
+    _promise(torch.equal(before, after), "the loss differs after saving and loading")
+
+
+def _check_images(model: Model, x: Tensor) -> None:
+    n = len(x)
+    model.train()
+    codes, images = model.represent(x), model.reconstruct(x)
+    _promise(model.training, "represent or reconstruct leaves the model in evaluation mode")
+    _promise(
+        codes.ndim == 2 and len(codes) == n and codes.shape[1] > 0,
+        f"represent of {n} images has shape {tuple(codes.shape)}, not ({n}, d)",
+    )
+    _promise(
+        images.shape == x.shape,
+        f"reconstruct of shape {tuple(x.shape)} has shape {tuple(images.shape)}",
+    )
+    _promise(bool(((images >= 0) & (images <= 1)).all()), "reconstruct gives values outside [0, 1]")
+    for method, answer in (("represent", codes), ("reconstruct", images)):
+        _promise(not answer.requires_grad, f"{method} carries gradients")
+        again = getattr(model, method)(x)
+        _promise(torch.equal(answer, again), f"{method} gives another answer when asked again")
+        alone = getattr(model, method)(x[:1])
+        _promise(
+            _close(alone, answer[:1], tolerance=1e-4),
+            f"{method} of an image depends on the images beside it",
+        )
+
+
+def _check_pictures(model: Model, image_shape: tuple[int, int, int]) -> None:
+    pictures = np.random.default_rng(0).integers(0, 256, (IMAGES, *image_shape), dtype=np.uint8)
+    x = torch.from_numpy(pictures).permute(0, 3, 1, 2) / 255
+    codes, images = model.represent(x), model.reconstruct(x).permute(0, 2, 3, 1)
+    for shown, wanted_codes, wanted_images in (
+        (pictures, codes, images),
+        (pictures[0], codes[0], images[0]),
+    ):
+        what = "a stack of uint8 pictures" if shown.ndim == 4 else "one uint8 picture"
+        answer = model.represent(shown)
+        _promise(
+            isinstance(answer, np.ndarray)
+            and _close(torch.from_numpy(answer), wanted_codes, tolerance=1e-4),
+            f"represent answers {what} unlike the tensor of the same images",
+        )
+        answer = model.reconstruct(shown)
+        _promise(
+            isinstance(answer, np.ndarray)
+            and answer.dtype == np.uint8
+            and answer.shape == shown.shape
+            and bool((torch.from_numpy(answer) / 255 - wanted_images).abs().max() <= 1 / 255),
+            f"reconstruct answers {what} unlike the tensor of the same images",
+        )
+
+
+class _Term(nn.Module):
+    """One loss term as a function of the parameters alone."""
+
+    def __init__(self, model: Model, batch: Batch, name: str) -> None:
+        super().__init__()
+        self.model, self.batch, self.name = model, batch, name
+
+    def forward(self) -> Tensor:
+        return _loss(self.model, self.batch).terms[self.name]
+
+
+def _check_double(model: Model, batch: Batch, estimated: Collection[str]) -> None:
+    model.double().train()
+    batch = Batch(batch.x.double(), batch.u.double(), batch.step)
+    for method in ("represent", "reconstruct"):
+        answer: Any = getattr(model, method)(batch.x)
+        _promise(answer.dtype == torch.float64, f"{method} does not keep float64")
+    terms = _loss(model, batch).terms
+    unknown = set(estimated) - set(terms)
+    _promise(not unknown, f"there are no loss terms {sorted(unknown)} to call estimated")
+    for name, term in terms.items():
+        _promise(term.dtype == torch.float64, f"the loss term '{name}' does not keep float64")
+        if term.requires_grad and name not in estimated:
+            _check_term(_Term(model, batch, name))
+
+
+def _check_term(term: _Term) -> None:
+    learnt = {name: p for name, p in term.named_parameters() if p.requires_grad}
+
+    def value(*parameters: Tensor) -> Tensor:
+        return functional_call(term, dict(zip(learnt, parameters, strict=True)), ())  # type: ignore[no-any-return]
+
+    values = tuple(p.detach().clone().requires_grad_() for p in learnt.values())
+    try:
+        gradcheck(value, values, fast_mode=True, check_undefined_grad=False)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise AssertionError(
+            f"the gradient of the loss term '{term.name}' is not its slope: {reason[:200]}"
+        ) from error

@@ -1,0 +1,145 @@
+"""The street end to end: train, resume, refuse, evaluate, report, list."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TINY = """
+data: {name: pendulum, size: 32}
+model: {name: beta-vae, latent: 3, network: mlp}
+training: {steps: 6, batch_size: 8, save_every: 3, log_every: 2, threads: 1}
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.yaml"
+    path.write_text(TINY)
+    return path
+
+
+def test_train_evaluate_report_runs(command: Any, recipe: Path) -> None:
+    trained = command("train", recipe, "model.beta=2")
+    assert trained.code == 0, trained.err
+    assert "report.html" in trained.out
+    assert "reconstruction-error" in trained.out
+    run = Path("runs/tiny")
+    assert "beta: 2" in (run / "recipe.yaml").read_text()
+    page = (run / "report.html").read_text()
+    assert "<img" in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+    scores = json.loads(command("evaluate", run, "--json").out)
+    assert {"loss", "kl", "reconstruction-error"} <= {score["name"] for score in scores}
+    assert all(score["n"] == 1826 for score in scores)
+
+    (run / "report.html").unlink()
+    assert command("report", run).code == 0
+    assert (run / "report.html").exists()
+
+    listed = command("runs")
+    assert "beta-vae" in listed.out
+    assert "finished" in listed.out
+
+
+def test_a_finished_run_is_not_overwritten(command: Any, recipe: Path) -> None:
+    assert command("train", recipe).code == 0
+    before = {path: path.read_bytes() for path in Path("runs").rglob("*") if path.is_file()}
+    again = command("train", recipe)
+    assert again.code == 2
+    assert "never overwritten" in again.err
+    assert before == {path: path.read_bytes() for path in Path("runs").rglob("*") if path.is_file()}
+
+
+def test_another_recipe_in_the_same_folder_is_refused(command: Any, recipe: Path) -> None:
+    assert command("train", recipe).code == 0
+    other = command("train", recipe, "model.latent=4")
+    assert other.code == 2
+    assert "model.latent was 3, is 4" in other.err
+
+
+def test_all_problems_of_a_recipe_come_in_one_report(command: Any, recipe: Path) -> None:
+    answer = command(
+        "train", recipe, "model.latnet=4", "training.steps=0", "sede=1", "data.size=big"
+    )
+    assert answer.code == 2
+    for line in (
+        "model.latnet: unknown key. Did you mean 'latent'?",
+        "sede: unknown section. Did you mean 'seed'?",
+        "training.steps",
+        "data.size",
+    ):
+        assert line in answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["train", "no-such-recipe"], "no recipe file or ready recipe"),
+        (["train"], "--list"),
+        (["train", "demo", "beta"], "key=value"),
+        (["train", "demo", "model.name=betavae"], "Did you mean 'beta-vae'?"),
+        (["train", "demo", "data=pendulums"], "Did you mean 'pendulum'?"),
+        (["evaluate", "nowhere"], "is not a run folder"),
+        (["data", "show", "pendulm"], "Did you mean 'pendulum'?"),
+        (["data", "show", "pendulum", "sise=64"], "Did you mean 'size'?"),
+        (["data", "show", "pendulum", "size=7"], "size"),
+    ],
+)
+def test_wrong_words_are_answered_with_a_remedy(command: Any, words: list[str], hint: str) -> None:
+    answer = command(*words)
+    assert answer.code == 2
+    assert hint in answer.err
+
+
+def test_a_file_that_is_no_recipe_is_refused(command: Any, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.yaml"
+    for content, hint in (
+        (b"data: [unclosed", "not valid YAML"),
+        (b"just words", "a recipe is a list of sections"),
+        (b"\xff\xfe\x00\x01", "cannot be read as text"),
+    ):
+        broken.write_bytes(content)
+        answer = command("train", broken)
+        assert answer.code == 2
+        assert hint in answer.err
+
+
+def test_ready_recipes_are_listed_and_sound(command: Any) -> None:
+    from disentwine.training.recipe import read_recipe, ready_recipes
+
+    listed = command("train", "--list").out
+    for name in ready_recipes():
+        assert name in listed
+        assert read_recipe(name).model["name"]
+
+
+def test_data_list_and_show(command: Any) -> None:
+    listed = command("data", "list").out
+    assert "pendulum" in listed
+    shown = command("data", "show", "pendulum", "size=32", "--out", "grid.png")
+    assert shown.code == 0, shown.err
+    assert "light_angle -> shadow_length" in shown.out
+    assert Path("grid.png").stat().st_size > 1000
+
+
+def test_missing_data_files_are_named(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISENTWINE_DATA", raising=False)
+    answer = command("data", "check", "mnist")
+    assert answer.code == 1
+    assert "DISENTWINE_DATA" in answer.err
+    assert "ubyte" in answer.err
+
+
+def test_a_finished_demo_is_shown_again(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from disentwine.training import recipe as recipes
+
+    monkeypatch.setattr(recipes, "ready_recipes", lambda: {"demo": TINY})
+    first = command("demo")
+    assert first.code == 0, first.err
+    again = command("demo")
+    assert again.code == 0
+    assert "finished already" in again.out
+    assert first.out.splitlines()[-1] == again.out.splitlines()[-1]

@@ -1,0 +1,88 @@
+"""One's own folder of images: what is wrong with it is said in one report, with places."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    rows = ["file,height,colour"]
+    for i in range(40):
+        Image.fromarray(rng.integers(0, 256, (20, 24, 3), dtype=np.uint8)).save(
+            tmp_path / f"{i}.png"
+        )
+        rows.append(f"{i}.png,{i / 7:.3f},{'red' if i % 3 else 'blue'}")
+    (tmp_path / "concepts.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path
+
+
+def edit(folder: Path, old: str, new: str) -> None:
+    table = folder / "concepts.csv"
+    text = table.read_text()
+    assert old in text
+    table.write_text(text.replace(old, new))
+
+
+def test_a_sound_folder_is_called_so(command: Any, folder: Path) -> None:
+    answer = command("data", "check", folder, "size=16")
+    assert answer.code == 0, answer.err
+    assert "sound: Folder(40 images of 16x16x3; height, colour)" in answer.out
+
+
+def test_a_folder_trains(command: Any, folder: Path) -> None:
+    recipe = folder / "recipe.yaml"
+    recipe.write_text(
+        f"data: {{name: folder, path: {folder}, size: 16}}\n"
+        "model: {name: vae, latent: 2, network: mlp}\n"
+        "training: {steps: 2, batch_size: 4, threads: 1}\n"
+    )
+    answer = command("train", recipe)
+    assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "places"),
+    [
+        ("3.png,0.429,", "3.png,nan,", ["line 5", "height"]),
+        ("3.png,0.429,", "3.png,,", ["line 5", "height"]),
+        ("7.png,1.000", "lost.png,1.000", ["lost.png", "line 9"]),
+        ("8.png,1.143", "7.png,1.143", ["7.png", "line 10"]),
+        ("9.png,1.286", "../9.png,1.286", ["../9.png", "line 11"]),
+    ],
+    ids=["nan", "empty", "missing file", "twice", "outside"],
+)
+def test_bad_rows_are_named(
+    command: Any, folder: Path, old: str, new: str, places: list[str]
+) -> None:
+    edit(folder, old, new)
+    answer = command("data", "check", folder)
+    assert answer.code == 1
+    for place in places:
+        assert place in answer.err
+
+
+def test_a_constant_concept_is_named(command: Any, folder: Path) -> None:
+    edit(folder, ",blue", ",red")
+    answer = command("data", "check", folder)
+    assert answer.code == 1
+    assert "colour" in answer.err
+
+
+def test_a_text_file_named_png_is_named(command: Any, folder: Path) -> None:
+    (folder / "5.png").write_text("not a picture")
+    answer = command("data", "check", folder)
+    assert answer.code == 1
+    assert "5.png" in answer.err
+
+
+def test_several_problems_come_together(command: Any, folder: Path) -> None:
+    (folder / "5.png").write_text("not a picture")
+    edit(folder, "7.png,1.000", "lost.png,1.000")
+    answer = command("data", "check", folder)
+    assert "5.png" in answer.err
+    assert "lost.png" in answer.err

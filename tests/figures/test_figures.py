@@ -1,0 +1,142 @@
+"""Figures hold what they were given, pixel by pixel, and leave matplotlib's state alone."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+
+from disentwine.errors import UsageError
+from disentwine.figures import (
+    image_grid,
+    image_pairs,
+    loss_curves,
+    save_figure,
+    to_png_bytes,
+    traversals,
+    unit_activity,
+)
+from disentwine.figures.mosaic import as_colour, mosaic, resize_to
+
+RECORDS = [
+    {"kind": "validation", "step": 0, "loss": 900.0, "kl": 0.01},
+    {"kind": "train", "step": 10, "loss": 90.0, "kl": 5.0},
+    {"kind": "train", "step": 20, "loss": 70.0, "kl": 6.0},
+    {"kind": "validation", "step": 20, "loss": 60.0, "kl": 6.1},
+    {"kind": "train", "step": 30, "loss": 50.0, "kl": 6000.0},
+    {"kind": "validation", "step": 30, "loss": 65.0, "kl": 6.2},
+]
+
+
+def pictures(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+
+
+def pixels(figure: Figure) -> np.ndarray:
+    return np.array(Image.open(BytesIO(to_png_bytes(figure))).convert("RGB"))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_every_pixel_of_an_image_is_a_crisp_block(channels: int) -> None:
+    images = pictures(2, 3, 8, 8, channels)
+    shown = pixels(mosaic(images, row_labels=["first", "second\nquiet"], column_labels="abc"))
+    cell = as_colour(images)[1, 2].repeat(6, axis=0).repeat(6, axis=1)
+    corner = shown[-48 - 5 : -5, -48 - 5 : -5]
+    assert np.array_equal(corner, cell)
+
+
+def test_transparency_is_laid_on_white() -> None:
+    clear = np.zeros((1, 4, 4, 4), np.uint8)
+    assert (as_colour(clear) == 255).all()
+    clear[..., 3] = 255
+    assert (as_colour(clear) == 0).all()
+
+
+def test_shrinking_averages_blocks() -> None:
+    stripes = np.tile(np.array([0, 200], np.uint8), 50)[None, :, None] * np.ones(
+        (100, 1, 3), np.uint8
+    )
+    small = resize_to(stripes, 50)
+    assert small.shape == (50, 50, 3)
+    assert (small == 100).all()
+
+
+def test_large_images_do_not_make_a_huge_figure() -> None:
+    figure = image_grid(np.zeros((8, 512, 512, 3), np.uint8), columns=8)
+    assert pixels(figure).shape[1] <= 1840
+
+
+def test_pairs_show_no_difference_as_white() -> None:
+    images = pictures(4, 16, 16, 3)
+    shown = pixels(image_pairs(images, images))
+    height, width = shown.shape[:2]
+    assert (shown[height - 50 : height - 10, width - 50 : width - 10] == 255).all()
+    changed = images.copy()
+    changed[-1] = 255 - changed[-1]
+    shown = pixels(image_pairs(images, changed))
+    assert (shown[height - 50 : height - 10, width - 50 : width - 10] < 255).any()
+
+
+def test_grid_leaves_missing_places_empty_and_titles_above() -> None:
+    figure = image_grid(np.zeros((3, 8, 8, 1), np.uint8), columns=2, titles=["a", "b", "$c$"])
+    assert [text.get_text() for text in figure.axes[0].texts] == ["a", "b", "$c$"]
+    shown = pixels(figure)
+    assert (shown[-48:, -48:] == 255).all()
+    assert (shown[-40:-10, 10:40] == 0).all()
+
+
+def test_traversals_name_rows_and_columns() -> None:
+    figure = traversals(pictures(2, 3, 8, 8, 1), [-1.5, 0, 1.5], ["z4\nKL 2.0", "z1"])
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts == ["−1.5σ", "mean", "+1.5σ", "z4", "KL 2.0", "z1"]  # noqa: RUF001
+
+
+def test_losses_have_a_panel_a_term_and_mark_the_best_step() -> None:
+    figure = loss_curves(RECORDS)
+    total, kl = figure.axes
+    assert [axes.get_title(loc="left") for axes in (total, kl)] == ["total loss", "kl"]
+    lines = {line.get_label(): line for line in total.get_lines()}
+    assert set(lines) == {"train", "validation", "best at step 20"}
+    assert lines["train"].get_ydata().tolist() == [90, 70, 50]
+    assert lines["validation"].get_xdata().tolist() == [20, 30]
+    assert (total.get_yscale(), kl.get_yscale()) == ("linear", "log")
+    assert len(figure.legends) == 1
+
+
+def test_an_untrained_loss_is_shown_while_there_is_no_other() -> None:
+    line = loss_curves(RECORDS[:1]).axes[0].get_lines()[0]
+    assert line.get_ydata().tolist() == [900]
+
+
+def test_activity_is_sorted_and_dead_units_are_faint() -> None:
+    axes = unit_activity([0.2, 3.0, 0.001], alive=[True, True, False]).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["z1", "z0", "z2"]
+    colours = [bar.get_facecolor() for bar in axes.patches]
+    assert colours[0] == colours[1] != colours[2]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: loss_curves([]),
+        lambda: image_pairs(pictures(2, 8, 8, 1), pictures(3, 8, 8, 1)),
+        lambda: image_grid(pictures(2, 8, 8, 1), columns=0),
+        lambda: traversals(pictures(2, 3, 8, 8, 1), [0.0], ["a", "b"]),
+        lambda: mosaic(pictures(2, 8, 8, 1)),
+    ],
+)
+def test_what_does_not_fit_is_refused(wrong) -> None:
+    with pytest.raises(UsageError):
+        wrong()
+
+
+def test_figures_touch_no_global_state_and_repeat_to_the_byte(tmp_path: Path) -> None:
+    before = dict(matplotlib.rcParams)
+    first = save_figure(loss_curves(RECORDS), tmp_path / "a.png").read_bytes()
+    assert first == to_png_bytes(loss_curves(RECORDS))
+    assert dict(matplotlib.rcParams) == before

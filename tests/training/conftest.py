@@ -1,0 +1,111 @@
+"""A tiny data set, a tiny training that takes a fifth of a second, and what makes two runs equal."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from disentwine.data import Arrays
+from disentwine.models import VAE
+from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps
+from disentwine.training.fit import fit
+from disentwine.training.trainer import Trainer, fixed_noise
+
+STEPS = 13
+TRAINING: dict[str, Any] = {
+    "steps": STEPS,
+    "batch_size": 8,
+    "save_every": 4,
+    "log_every": 3,
+    "threads": 1,
+    "device": "cpu",
+    "progress": False,
+}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def pictures() -> Arrays:
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (60, 16, 16, 1), dtype=np.uint8)
+    return Arrays(images=images, factors=rng.normal(size=(60, 2)))
+
+
+@pytest.fixture(scope="session")
+def build(pictures: Arrays) -> Callable[..., VAE]:
+    """A fresh model, the same at every call."""
+
+    def build(**options: Any) -> VAE:
+        with fixed_noise(0):
+            return VAE.for_data(pictures, latent=2, **options)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def train(pictures: Arrays, build: Callable[..., VAE]) -> Callable[..., Any]:
+    """`fit` on the tiny data set, with the tiny model unless another is given."""
+
+    def train(out: Path | None, *, model: Any = None, **options: Any) -> Any:
+        return fit(model or build(), pictures, out=out, **(TRAINING | options))
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def fingerprint() -> Callable[[Path], dict[str, str]]:
+    """SHA-256 of everything that resuming must not change."""
+
+    def fingerprint(run: Path) -> dict[str, str]:
+        checkpoints = run / "checkpoints"
+        newest = checkpoint_path(checkpoints, checkpoint_steps(checkpoints)[0])
+        files = [*sorted(newest.iterdir()), run / "metrics.jsonl"]
+        digests = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+        assert len(digests) == 4
+        return digests | {"newest": newest.name}
+
+    return fingerprint
+
+
+@pytest.fixture(scope="session")
+def uninterrupted(
+    tmp_path_factory: pytest.TempPathFactory, train: Any, fingerprint: Any
+) -> dict[str, str]:
+    """The fingerprint of a training that nothing disturbed."""
+    out = tmp_path_factory.mktemp("uninterrupted") / "run"
+    train(out)
+    return dict(fingerprint(out))
+
+
+@pytest.fixture
+def after_update(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[int, Callable[[], None]]], None]:
+    """Do something right after the updates of chosen steps, each once."""
+    update = Trainer.update
+
+    def after_update(actions: dict[int, Callable[[], None]]) -> None:
+        def patched(trainer: Trainer) -> None:
+            update(trainer)
+            actions.pop(trainer.step, lambda: None)()
+
+        monkeypatch.setattr(Trainer, "update", patched)
+
+    return after_update
+
+
+@pytest.fixture(scope="session")
+def leftovers() -> Callable[[Path], list[Path]]:
+    """What saves that were cut off have left in a run folder."""
+    return lambda run: sorted(run.rglob(".half-written-*"))

@@ -1,0 +1,372 @@
+"""A checkpoint that is not to the bit what was saved is refused by name, and the one before is used."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from disentwine.errors import CheckpointError, Interrupted
+from disentwine.training.checkpoint import (
+    STATE,
+    TRAINING,
+    WEIGHTS,
+    Checkpoint,
+    checkpoint_path,
+    checkpoint_steps,
+    load_best,
+    load_checkpoint,
+    load_newest,
+    load_weights,
+    save_checkpoint,
+)
+from disentwine.training.run import load_run
+from disentwine.training.storage import canonical_json, sha256
+
+FILES = (WEIGHTS, TRAINING, STATE)
+NEWEST, PREVIOUS = 10, 8
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory, train: Any) -> Path:
+    """A run that was stopped at step 10 of 13, and saved before at step 8."""
+    out = tmp_path_factory.mktemp("stopped") / "run"
+
+    def stop(model: Any, step: int) -> None:
+        if step == PREVIOUS:
+            raise Interrupted("", signal_number=15)
+
+    with pytest.raises(Interrupted):
+        train(out, on_save=stop)
+    import os
+    import signal
+
+    from disentwine.training.trainer import Trainer
+
+    update = Trainer.update
+
+    def patched(trainer: Trainer) -> None:
+        update(trainer)
+        if trainer.step == NEWEST:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Interrupted):
+        patch.setattr(Trainer, "update", patched)
+        train(out)
+    assert checkpoint_steps(out / "checkpoints") == [NEWEST, PREVIOUS]
+    return out
+
+
+@pytest.fixture
+def run(stopped: Path, tmp_path: Path) -> Path:
+    """A copy that may be damaged."""
+    shutil.copytree(stopped, tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def newest(run: Path) -> Path:
+    return checkpoint_path(run / "checkpoints", NEWEST)
+
+
+@pytest.fixture
+def goes_on_from_the_previous(
+    run: Path, train: Any, fingerprint: Any, uninterrupted: Any, capsys: Any
+) -> Callable[..., None]:
+    def check(*, refused: Path) -> None:
+        train(run)
+        told = capsys.readouterr().err
+        assert str(refused) in told
+        assert f"step-{PREVIOUS:08d} is used instead" in told
+        assert told.count("\n") == 1
+        assert fingerprint(run) == uninterrupted
+
+    return check
+
+
+def test_an_undamaged_run_goes_on_without_a_word(
+    run: Path, train: Any, fingerprint: Any, uninterrupted: Any, capsys: Any
+) -> None:
+    train(run)
+    assert fingerprint(run) == uninterrupted
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_truncation_anywhere_is_refused(name: str, newest: Path) -> None:
+    content = (newest / name).read_bytes()
+    offsets = np.random.default_rng(0).integers(0, len(content), 40)
+    for offset in [0, 1, 7, 8, 9, len(content) - 1, *offsets.tolist()]:
+        (newest / name).write_bytes(content[:offset])
+        with pytest.raises(CheckpointError) as caught:
+            load_checkpoint(newest)
+        assert str(newest / name) in str(caught.value)
+    (newest / name).write_bytes(content + b"\n")
+    with pytest.raises(CheckpointError):
+        load_checkpoint(newest)
+
+
+@pytest.mark.parametrize("name", FILES[:2])
+def test_a_flipped_bit_is_refused(name: str, newest: Path) -> None:
+    content = (newest / name).read_bytes()
+    rng = np.random.default_rng(0)
+    places = [*range(0, 64, 9), len(content) - 1, *rng.integers(0, len(content), 40).tolist()]
+    for place in places:
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        (newest / name).write_bytes(damaged)
+        with pytest.raises(CheckpointError) as caught:
+            load_checkpoint(newest)
+        assert str(newest / name) in str(caught.value)
+
+
+def test_every_single_bit_of_the_state_is_guarded(newest: Path) -> None:
+    content = (newest / STATE).read_bytes()
+    for place in range(len(content)):
+        for bit in range(8):
+            damaged = bytearray(content)
+            damaged[place] ^= 1 << bit
+            (newest / STATE).write_bytes(damaged)
+            with pytest.raises(CheckpointError):
+                load_checkpoint(newest)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "missing", "empty"])
+def test_resuming_uses_the_checkpoint_before(
+    name: str, damage: str, newest: Path, goes_on_from_the_previous: Any
+) -> None:
+    file = newest / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    if damage == "missing":
+        file.unlink()
+    else:
+        kept = {"truncated": len(content) // 2, "flipped": len(content), "empty": 0}[damage]
+        file.write_bytes(content[:kept])
+    goes_on_from_the_previous(refused=file)
+
+
+def wrong_shape(c: Checkpoint) -> None:
+    c.weights["encoder.1.weight"] = c.weights["encoder.1.weight"][:5]
+
+
+def missing_weight(c: Checkpoint) -> None:
+    del c.weights["encoder.1.weight"]
+
+
+def extra_weight(c: Checkpoint) -> None:
+    c.weights["encoder.99.weight"] = torch.zeros(2)
+
+
+def nan_weight(c: Checkpoint) -> None:
+    c.weights["encoder.1.weight"][0] = torch.nan
+
+
+def infinite_weight(c: Checkpoint) -> None:
+    c.weights["encoder.1.weight"][0] = torch.inf
+
+
+def nan_moment(c: Checkpoint) -> None:
+    c.training["adam.0.exp_avg"][0] = torch.nan
+
+
+def wrong_moment_shape(c: Checkpoint) -> None:
+    c.training["adam.0.exp_avg_sq"] = torch.zeros(3)
+
+
+def missing_moment(c: Checkpoint) -> None:
+    del c.training["adam.0.exp_avg"]
+
+
+def moment_of_nothing(c: Checkpoint) -> None:
+    c.training["adam.999.exp_avg"] = torch.zeros(3)
+
+
+def extra_tensor(c: Checkpoint) -> None:
+    c.training["surprise"] = torch.zeros(3)
+
+
+def no_generator(c: Checkpoint) -> None:
+    del c.training["generator.cpu"]
+
+
+def short_generator(c: Checkpoint) -> None:
+    c.training["generator.cpu"] = c.training["generator.cpu"][:100]
+
+
+def no_best(c: Checkpoint) -> None:
+    del c.state["best"]
+
+
+def other_optimiser(c: Checkpoint) -> None:
+    c.state["optimiser"] = []
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (wrong_shape, "encoder.1.weight"),
+        (missing_weight, "'encoder.1.weight' is missing"),
+        (extra_weight, "not part of the model"),
+        (nan_weight, "NaN"),
+        (infinite_weight, "infinity"),
+        (nan_moment, "NaN"),
+        (wrong_moment_shape, "shape"),
+        (missing_moment, "moments of parameter 0"),
+        (moment_of_nothing, "no parameter"),
+        (extra_tensor, "surprise"),
+        (no_generator, "generator.cpu"),
+        (short_generator, "RNG state"),
+        (no_best, "best"),
+        (other_optimiser, "parameter group"),
+    ],
+)
+def test_right_digests_do_not_save_wrong_content(
+    spoil: Callable[[Checkpoint], None],
+    reason: str,
+    newest: Path,
+    run: Path,
+    train: Any,
+    fingerprint: Any,
+    uninterrupted: Any,
+    capsys: Any,
+) -> None:
+    checkpoint = load_checkpoint(newest)
+    spoil(checkpoint)
+    for key in ("format", "step", "files"):
+        checkpoint.state.pop(key)
+    save_checkpoint(newest.parent, checkpoint)
+    load_checkpoint(newest)
+    train(run)
+    told = capsys.readouterr().err
+    assert str(newest) in told
+    assert reason in told
+    assert fingerprint(run) == uninterrupted
+
+
+def rewrite_state(newest: Path, **changes: Any) -> None:
+    """Change the state, with a digest that fits."""
+    state = json.loads((newest / STATE).read_text()) | changes
+    del state["digest"]
+    state = {key: value for key, value in state.items() if value is not None}
+    state["digest"] = sha256(canonical_json(state))
+    (newest / STATE).write_bytes(canonical_json(state))
+
+
+def test_a_format_from_the_future_is_refused(newest: Path, goes_on_from_the_previous: Any) -> None:
+    rewrite_state(newest, format=2)
+    with pytest.raises(CheckpointError, match=r"format 2; this version reads format 1"):
+        load_checkpoint(newest)
+    goes_on_from_the_previous(refused=newest / STATE)
+
+
+@pytest.mark.parametrize("changes", [{"files": None}, {"files": {}}, {"step": "x"}, {"format": None}])
+def test_a_state_that_lacks_something_is_refused(changes: dict[str, Any], newest: Path) -> None:
+    rewrite_state(newest, **changes)
+    with pytest.raises(CheckpointError, match=r"state\.json"):
+        load_checkpoint(newest)
+
+
+@pytest.mark.parametrize("content", [b"[]", b"null", b"NaN", b'{"digest": NaN}', b"[" * 99999])
+def test_a_state_that_is_something_else_is_refused(content: bytes, newest: Path) -> None:
+    (newest / STATE).write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"state\.json"):
+        load_checkpoint(newest)
+
+
+def test_a_renamed_checkpoint_is_refused(newest: Path, goes_on_from_the_previous: Any) -> None:
+    newest.rename(newest.with_name("step-00000011"))
+    goes_on_from_the_previous(refused=newest.with_name("step-00000011"))
+
+
+def test_other_things_in_the_folder_are_left_alone(run: Path, train: Any) -> None:
+    for name in ("step-notanumber", "step-abcdefgh", "notes"):
+        (run / "checkpoints" / name).mkdir()
+    train(run)
+    assert (run / "checkpoints" / "step-abcdefgh").is_dir()
+
+
+def test_a_refused_checkpoint_does_not_push_out_a_good_one(
+    run: Path, newest: Path, train: Any
+) -> None:
+    (newest / WEIGHTS).write_bytes(b"")
+    stopped = []
+
+    def stop(model: Any, step: int) -> None:
+        stopped.append(step)
+        raise Interrupted("", signal_number=15)
+
+    with pytest.raises(Interrupted):
+        train(run, on_save=stop)
+    assert stopped == [12]
+    for step in checkpoint_steps(run / "checkpoints"):
+        load_checkpoint(checkpoint_path(run / "checkpoints", step))
+    assert checkpoint_steps(run / "checkpoints") == [12, PREVIOUS]
+
+
+def test_when_nothing_can_be_trusted_every_reason_is_given(run: Path, train: Any) -> None:
+    for folder in (run / "checkpoints").iterdir():
+        (folder / TRAINING).write_bytes(b"")
+    with pytest.raises(CheckpointError, match="no checkpoint can be trusted") as caught:
+        train(run)
+    for step in (NEWEST, PREVIOUS):
+        assert str(checkpoint_path(run / "checkpoints", step) / TRAINING) in str(caught.value)
+    assert checkpoint_steps(run / "checkpoints") == [NEWEST, PREVIOUS]
+
+
+def test_loading_a_run_tells_of_damage(run: Path, newest: Path, capsys: Any) -> None:
+    (newest / WEIGHTS).write_bytes(b"")
+    assert load_run(run, which="last").checkpoint.step == PREVIOUS
+    assert str(newest / WEIGHTS) in capsys.readouterr().err
+
+
+def test_a_damaged_best_checkpoint_is_replaced_aloud(tmp_path: Path, capsys: Any) -> None:
+    for step in (1, 2, 3):
+        state = {"best": {"step": 1, "score": 0.0}}
+        save_checkpoint(tmp_path, Checkpoint(step, {"w": torch.zeros(1)}, {}, state))
+    best = load_best(tmp_path)
+    assert best is not None
+    assert best.step == 1
+    damaged = checkpoint_path(tmp_path, 1) / WEIGHTS
+    damaged.write_bytes(b"")
+    best = load_best(tmp_path)
+    assert best is not None
+    assert best.step == 3
+    told = capsys.readouterr().err
+    assert str(damaged) in told
+    assert "step-00000003 is used instead" in told
+
+
+def test_a_folder_without_checkpoints_has_none(tmp_path: Path) -> None:
+    assert load_newest(tmp_path) is None
+    assert load_best(tmp_path / "missing") is None
+
+
+def test_all_that_does_not_fit_is_reported_at_once(build: Any) -> None:
+    model = build()
+    weights = {name: value.clone() for name, value in model.state_dict().items()}
+    before = {name: value.clone() for name, value in weights.items()}
+    weights["surprise"] = weights.pop("encoder.1.bias")
+    weights["encoder.1.weight"] *= torch.nan
+    with pytest.raises(CheckpointError) as caught:
+        load_weights(model, weights, source="here")
+    for part in ("here", "encoder.1.bias", "encoder.1.weight", "surprise"):
+        assert part in str(caught.value)
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+def test_tied_weights_and_other_layouts_are_saved(tmp_path: Path) -> None:
+    tied = torch.arange(6.0)
+    image = torch.rand(2, 3, 4, 4).to(memory_format=torch.channels_last)
+    weights = {"a": tied, "b": tied, "c": image, "d": image[:, :, ::2]}
+    path = save_checkpoint(tmp_path, Checkpoint(1, weights, {}))
+    for name, value in load_checkpoint(path).weights.items():
+        assert torch.equal(value, weights[name])
