@@ -91,7 +91,9 @@ def uninterrupted(
 
 
 @pytest.fixture
-def after_update(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[int, Callable[[], None]]], None]:
+def after_update(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[dict[int, Callable[[], None]]], None]:
     """Do something right after the updates of chosen steps, each once."""
     update = Trainer.update
 

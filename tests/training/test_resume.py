@@ -175,7 +175,7 @@ def test_a_second_interrupt_stops_at_once(tmp_path: Path, train: Any, after_upda
 
 def test_a_signal_without_a_folder_stops_too(train: Any, after_update: Any) -> None:
     after_update({2: stop})
-    with pytest.raises(Interrupted, match="stopped at step 2 of 13$"):
+    with pytest.raises(Interrupted, match=r"stopped at step 2 of 13$"):
         train(None)
 
 
@@ -215,9 +215,7 @@ def test_the_best_weights_are_returned_and_loaded(tmp_path: Path, train: Any) ->
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     stops=st.lists(st.integers(1, 19), min_size=1, max_size=6, unique=True),
     batch_size=st.integers(1, 50),

@@ -16,11 +16,11 @@ def evaluate(
 ) -> None:
     """Print every score that applies to a run, measured on its test split."""
     from disentwine.cli.tables import print_scores
-    from disentwine.report import evaluate_run
+    from disentwine.report import examine_run
     from disentwine.training.run import load_run
 
-    scores = evaluate_run(load_run(run))
+    found = examine_run(load_run(run))
     if as_json:
-        print(json.dumps([asdict(score) for score in scores], indent=1))
+        print(json.dumps([asdict(score) for score in found.scores], indent=1))
     else:
-        print_scores(scores)
+        print_scores(found.scores, split=found.split)

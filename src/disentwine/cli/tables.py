@@ -26,9 +26,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     console.print(table, width=None if console.is_terminal else 120)
 
 
-def print_scores(scores: Sequence[Score]) -> None:
+def print_scores(scores: Sequence[Score], *, split: str = "test") -> None:
     print_table(
-        "on the test split",
+        f"on the {split} split",
         ("score", ">value", ">n"),
         [(score.name, f"{score.value:.6g}", f"{score.n:,}") for score in scores],
     )

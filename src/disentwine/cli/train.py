@@ -21,7 +21,8 @@ def train(
     list_recipes: Annotated[bool, typer.Option("--list", help="List the ready recipes.")] = False,
 ) -> None:
     """Train a model; run again to resume. A finished run is never overwritten."""
-    from disentwine.cli.tables import print_recipes, print_scores
+    from disentwine.cli.show import train_and_show
+    from disentwine.cli.tables import print_recipes
     from disentwine.errors import UsageError
 
     if list_recipes:
@@ -29,11 +30,6 @@ def train(
         return
     if not recipe:
         raise UsageError("name a recipe; 'disentwine train --list' shows the ready ones")
-    from disentwine.report import evaluate_run, write_report
     from disentwine.training.recipe import read_recipe
-    from disentwine.training.train import train_recipe
 
-    parsed = read_recipe(recipe, overrides or [])
-    run = train_recipe(parsed, out or Path("runs") / Path(recipe).stem)
-    print_scores(evaluate_run(run))
-    print(f"report: {write_report(run)}")
+    train_and_show(read_recipe(recipe, overrides or []), out or Path("runs") / Path(recipe).stem)

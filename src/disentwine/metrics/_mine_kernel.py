@@ -21,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int32]
+Rows = NDArray[np.int16]
 Counts = NDArray[np.uint32]  # unsigned, since the compiler then gathers from f without a sign check
 Reals = NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., object])
 
-THREADS = int(numba.config.NUMBA_NUM_THREADS)
+THREADS = int(getattr(numba.config, "NUMBA_NUM_THREADS"))  # noqa: B009 - set when numba loads
 
 
 def inner(function: Function) -> Function:
@@ -65,8 +66,8 @@ def equipartition(sizes: Integers, groups: int, parts: int, part_of: Integers) -
     return part + 1
 
 
-@entry("void(int32[::1], int32[::1], int32[:, ::1])")
-def equipartition_axis(order: Integers, starts: Integers, row_of: Integers) -> None:
+@entry("void(int32[::1], int32[::1], int16[:, ::1])")
+def equipartition_axis(order: Integers, starts: Integers, row_of: Rows) -> None:
     """Write the row of each point into `row_of[rows - 2]`, for every number of rows from 2 on."""
     groups = len(starts) - 1
     sizes = starts[1:] - starts[:-1]
@@ -155,12 +156,12 @@ def optimize_axis(upto: Counts, parts: int, f: Reals, gain: Reals, best: Reals) 
 
 
 @entry(
-    "void(int32[::1], int32[::1], int32[:, ::1], int64, float64, int64, float64[::1], float64[:, :])"
+    "void(int32[::1], int32[::1], int16[:, ::1], int64, float64, int64, float64[::1], float64[:, :])"
 )
 def raise_cells(
     order: Integers,
     starts: Integers,
-    row_of: Integers,
+    row_of: Rows,
     cells: int,
     c: float,
     lead: int,
@@ -182,7 +183,7 @@ def raise_cells(
     points = len(order)
     widest = cells // 2
     most = max(int(min(c * widest, points)), 1)
-    row_at, sizes, part_of = (np.empty(points, np.int32) for _ in range(3))
+    row_at, sizes, part_of = np.empty((3, points), np.int32)
     counts = np.empty((len(row_of) + 2, most + 1), np.uint32)
     gain = np.empty(most, np.float64)
     sums = np.empty((most + 1) * widest, np.float64)

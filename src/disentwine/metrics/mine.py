@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
-from typing import Literal, NamedTuple, get_args
+from types import ModuleType
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,13 +22,16 @@ Estimator = Literal["approx", "e"]
 FEWEST = 4
 """Samples: one for each cell of the smallest grid."""
 
+MOST_CELLS = 2**16 - 1
+"""Of a grid, since rows are numbered in 16 bits."""
+
 
 class Axis(NamedTuple):
     """One variable, prepared once for all its partners: see `_mine_kernel.raise_cells`."""
 
     order: NDArray[np.int32]
     starts: NDArray[np.int32]
-    row_of: NDArray[np.int32]
+    row_of: NDArray[np.int16]
 
 
 class Grids(NamedTuple):
@@ -39,7 +43,12 @@ class Grids(NamedTuple):
 
 
 def mic(
-    x: ArrayLike, y: ArrayLike, *, alpha: float = 0.6, c: float = 15, estimator: Estimator = "approx"
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    alpha: float = 0.6,
+    c: float = 15,
+    estimator: Estimator = "approx",
 ) -> Score:
     r"""$\max_{kl \le B} M_{kl}$, with $M_{kl} = \max_G I(G) / \log \min(k, l)$ over k by l grids G.
 
@@ -129,20 +138,137 @@ def mine(
     grids = _checked(z, v, ("codes", "factors"), alpha, c, estimator)
     if floor_permutations < 0:
         raise UsageError(f"floor_permutations must be 0 or more; got {floor_permutations}")
-    order = canonical_order(np.hstack([z, v]))
-    z, v = z[order], v[order]
+    own_order = canonical_order(np.hstack([z, v]))
+    z, v = z[own_order], v[own_order]
     random = np.random.default_rng([seed, 1])
     orders = [np.arange(len(z)), *(random.permutation(len(z)) for _ in range(floor_permutations))]
-    partners = [_axis(column, grids) for column in v.T]
-    pairs = ((_axis(z[o, i], grids), partner) for o in orders for i in range(z.shape[1]) for partner in partners)
-    shape = (len(orders), z.shape[1], v.shape[1])
-    both = np.empty((math.prod(shape), 2))
-    for done, matrix in enumerate(_characteristics(pairs, grids)):
-        both[done] = _mic(matrix), _tic(matrix, grids)
-        if progress is not None:
-            progress(done + 1, len(both))
-    matrices = both.reshape(*shape, 2)
-    return (
-        _score("mic", matrices[..., 0], len(z), grids),
-        _score("tic", matrices[..., 1], len(z), grids),
+    factor_axes = [_axis(column, grids) for column in v.T]
+    both = np.empty((len(orders), z.shape[1], v.shape[1], 2))
+    cells = product(range(len(orders)), range(z.shape[1]), range(v.shape[1]))
+    found = (
+        matrix
+        for order in orders
+        for matrix in _characteristic_matrices(
+            [_axis(u, grids) for u in z[order].T], factor_axes, grids
+        )
     )
+    for done, (cell, matrix) in enumerate(zip(cells, found, strict=True), start=1):
+        both[cell] = _mic(matrix), _tic(matrix, grids)
+        if progress is not None:
+            progress(done, both.size // 2)
+    mic_values, tic_values = np.moveaxis(both, -1, 0)
+    return _score("mic", mic_values, len(z), grids), _score("tic", tic_values, len(z), grids)
+
+
+def _pair(
+    x: ArrayLike, y: ArrayLike, alpha: float, c: float, estimator: Estimator
+) -> tuple[FloatArray, Grids]:
+    u, v = as_table(x, "x"), as_table(y, "y")
+    for name, table in (("x", u), ("y", v)):
+        if table.shape[1] != 1:
+            raise UsageError(f"{name} must be one column of numbers; got {table.shape[1]} columns")
+    grids = _checked(u, v, ("x", "y"), alpha, c, estimator)
+    axes = [_axis(u[:, 0], grids)], [_axis(v[:, 0], grids)]
+    return next(_characteristic_matrices(*axes, grids)), grids
+
+
+def _checked(
+    x: FloatArray,
+    y: FloatArray,
+    names: tuple[str, str],
+    alpha: float,
+    c: float,
+    estimator: Estimator,
+) -> Grids:
+    n = len(x)
+    if n != len(y):
+        raise UsageError(f"{names[0]} has {n} samples and {names[1]} has {len(y)}; give as many")
+    if n < FEWEST:
+        raise UsageError(f"{names[0]} has {n} samples; a grid needs at least {FEWEST}")
+    if not (0 < alpha <= 1 or 4 <= alpha < math.inf):
+        raise UsageError(f"alpha must be in (0, 1], or a number of cells from 4 on; got {alpha}")
+    if not 0 < c < math.inf:
+        raise UsageError(f"c must be above 0 and finite; got {c}")
+    if estimator not in get_args(Estimator):
+        raise UsageError(
+            f"estimator '{estimator}' is unknown. {did_you_mean(estimator, ['approx', 'e'])}"
+        )
+    cells = int(max(n**alpha, 4) if alpha <= 1 else min(alpha, n))
+    if cells > MOST_CELLS:
+        raise UsageError(
+            f"alpha {alpha} allows grids of {cells} cells; lower it to {MOST_CELLS} or less"
+        )
+    return Grids(cells, float(c), estimator)
+
+
+def _axis(values: FloatArray, grids: Grids) -> Axis:
+    order = np.argsort(values, kind="stable").astype(np.int32)
+    ranked = values[order]
+    borders = np.flatnonzero(ranked[1:] != ranked[:-1]) + 1
+    starts = np.concatenate([[0], borders, [len(values)]]).astype(np.int32)
+    row_of = np.empty((grids.cells // 2 - 1, len(values)), np.int16)
+    _kernel().equipartition_axis(order, starts, row_of)
+    return Axis(order, starts, row_of)
+
+
+def _characteristic_matrices(xs: list[Axis], ys: list[Axis], grids: Grids) -> Iterator[FloatArray]:
+    """M of every x with every y, indexed by rows and columns; 0 where a grid has too many cells."""
+    kernel = _kernel()
+    m = np.arange(len(xs[0].order) + 1, dtype=np.float64)
+    f = m * np.log(np.maximum(m, 1))
+    most = grids.cells // 2
+    lead_of_x, lead_of_y = (most, most) if grids.estimator == "approx" else (-1, 0)
+
+    def characteristic(pair: tuple[Axis, Axis]) -> FloatArray:
+        x, y = pair
+        matrix = np.zeros((most + 1, most + 1))
+        options = grids.cells, grids.c
+        kernel.raise_cells(x.order, x.starts, y.row_of, *options, lead_of_x, f, matrix)
+        kernel.raise_cells(y.order, y.starts, x.row_of, *options, lead_of_y, f, matrix.T)
+        return matrix
+
+    threads = min(kernel.THREADS, len(xs) * len(ys))
+    if threads == 1:
+        yield from map(characteristic, product(xs, ys))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(characteristic, product(xs, ys))
+
+
+def _kernel() -> ModuleType:
+    try:
+        from disentwine.metrics import _mine_kernel
+    except ModuleNotFoundError as error:
+        if error.name != "numba":
+            raise
+        raise UsageError("MIC and TIC need numba: pip install 'disentwine[metrics]'") from error
+    return _mine_kernel
+
+
+def _mic(matrix: FloatArray) -> float:
+    return min(float(matrix.max()), 1.0)
+
+
+def _tic(matrix: FloatArray, grids: Grids) -> float:
+    count = sum(grids.cells // rows - 1 for rows in range(2, grids.cells // 2 + 1))
+    return min(float(matrix.sum()) / count, 1.0)
+
+
+def _score(name: str, values: FloatArray, n: int, grids: Grids) -> Score:
+    """`values` (orders, d, k), the first order being the given one and the others shuffles."""
+    best = values.max(axis=1).mean(axis=1)
+    details: dict[str, Any] = {**_details(grids), "matrix": values[0]}
+    if values.shape[1] == values.shape[2]:
+        matched = np.diagonal(values, axis1=1, axis2=2)
+        details["diagonal"] = matched[0]
+        details["matched"] = float(matched[0].mean())
+        details["matched_noise_floor"] = _mean_of_shuffles(matched.mean(axis=1))
+    return Score(name, float(best[0]), n=n, noise_floor=_mean_of_shuffles(best), details=details)
+
+
+def _mean_of_shuffles(values: FloatArray) -> float | None:
+    return float(values[1:].mean()) if len(values) > 1 else None
+
+
+def _details(grids: Grids) -> dict[str, Any]:
+    return {"estimator": grids.estimator, "cells": grids.cells, "c": grids.c}

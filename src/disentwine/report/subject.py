@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model
-from disentwine.report.evaluation import Evaluation, examine_run
+from disentwine.report.evaluation import Evaluation
 from disentwine.training.run import Run
 
 
@@ -26,11 +26,6 @@ class Subject:
     run: Run
     dataset: Dataset
     found: Evaluation
-
-    @classmethod
-    def of(cls, run: Run, dataset: Dataset | None = None) -> Subject:
-        chosen = dataset if dataset is not None else run.dataset
-        return cls(run, chosen, examine_run(run, dataset=chosen))
 
     @property
     def model(self) -> Model:

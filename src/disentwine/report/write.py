@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from disentwine.contracts.dataset import Dataset
+from disentwine.report.evaluation import Evaluation, examine_run
 from disentwine.report.page import write_page
 from disentwine.report.sections import SECTIONS
 from disentwine.report.subject import Subject
@@ -12,7 +13,9 @@ from disentwine.training.run import Run
 from disentwine.training.storage import write_atomically
 
 
-def write_report(run: Run, *, dataset: Dataset | None = None) -> Path:
+def write_report(
+    run: Run, *, dataset: Dataset | None = None, found: Evaluation | None = None
+) -> Path:
     """Write `report.html` into a run folder, a page that needs no other file, and return its path.
 
     Its pictures are also kept one by one in the run's `figures`. A run that is still training can
@@ -21,8 +24,10 @@ def write_report(run: Run, *, dataset: Dataset | None = None) -> Path:
     Arguments:
         run: a run folder with at least one checkpoint.
         dataset: where images come from; by default the one the run was trained on, built anew.
+        found: what `examine_run` found, when that was done already.
     """
-    subject = Subject.of(run, dataset)
+    chosen = dataset if dataset is not None else run.dataset
+    subject = Subject(run, chosen, found or examine_run(run, dataset=chosen))
     sections = [section for make in SECTIONS if (section := make(subject)) is not None]
     for section in sections:
         if section.picture is not None:

@@ -11,7 +11,6 @@ from torch import Tensor
 from disentwine.training.checkpoint import (
     WEIGHTS,
     checkpoint_path,
-    checkpoint_steps,
     load_best,
     load_newest,
     load_weights,
@@ -63,7 +62,7 @@ class MemoryKeeper:
 
 
 class RunKeeper:
-    """Keeps the metric log, the last two checkpoints and the best one, and resumes from them.
+    """Keeps the metric log, the last two checkpoints and the best of each, and resumes from them.
 
     Arguments:
         run: the folder, held by this process.
@@ -79,6 +78,7 @@ class RunKeeper:
         checkpoint = load_newest(run.checkpoints, use=trainer.restore)
         self.resumed = checkpoint is not None
         self.saved_step = trainer.step if self.resumed else -1
+        self.kept = [self._needed()] if self.resumed else []
         self.seconds = run.status.get("seconds", 0.0)
         self.started = time.monotonic()
         self.log = MetricLog(
@@ -96,12 +96,9 @@ class RunKeeper:
             return
         save_checkpoint(self.run.checkpoints, self.trainer.checkpoint(log_bytes=self.log.sync()))
         self.saved_step = self.trainer.step
-        # A later step than this one can only be a checkpoint that was refused.
-        steps = checkpoint_steps(self.run.checkpoints)
-        newest = [step for step in steps if step <= self.trainer.step][:2]
-        best = [int(self.trainer.best["step"])] if self.trainer.best is not None else []
+        self.kept = [self._needed(), *self.kept][:2]
         with storage_errors(self.run.checkpoints):
-            prune(self.run.checkpoints, keep={*newest, *best})
+            prune(self.run.checkpoints, keep=set().union(*self.kept))
         self._write_status("unfinished")
 
     def finish(self) -> None:
@@ -113,6 +110,11 @@ class RunKeeper:
 
     def close(self) -> None:
         self.log.close()
+
+    def _needed(self) -> set[int]:
+        """The checkpoints to go on from here: this one, and the best when it was made."""
+        best = self.trainer.best
+        return {self.trainer.step} | ({int(best["step"])} if best is not None else set())
 
     def _write_status(self, state: str) -> None:
         self.run.write_status(

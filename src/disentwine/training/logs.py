@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from disentwine.errors import CheckpointError
+from disentwine.errors import CheckpointError, StorageError
 from disentwine.training.storage import storage_errors
 
 
@@ -36,7 +36,12 @@ class MetricLog:
                 )
             self.file.truncate(length)
             self.file.seek(length)
-            self.events = _event_writer(tensorboard, step)
+        try:
+            with storage_errors(tensorboard):
+                self.events = _event_writer(tensorboard, step)
+        except StorageError:
+            self.file.close()
+            raise
 
     def write(self, kind: str, step: int, values: Mapping[str, float]) -> None:
         """Add one record, such as {"kind": "train", "step": 50, "loss": 81.2, ...}."""

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import data_arguments
-from disentwine.training.fit import fit
+from disentwine.training.fit import OnSave, fit
 from disentwine.training.recipe import Recipe
 from disentwine.training.run import Run, open_run
 from disentwine.training.trainer import fixed_noise
 
 
-def train_recipe(recipe: Recipe, out: Path, *, progress: bool | None = None) -> Run:
-    """Build what a recipe names, train it in the folder `out`, and return the run."""
+def train_recipe(
+    recipe: Recipe,
+    out: Path,
+    *,
+    progress: bool | None = None,
+    hook: Callable[[Run, Dataset], OnSave] | None = None,
+) -> Run:
+    """Build what a recipe names, train it in the folder `out`, and return the run.
+
+    Arguments:
+        recipe: what to train on what.
+        out: the run folder; an unfinished run of the same recipe is resumed.
+        progress: show the bar; by default on a terminal only.
+        hook: makes what is called after every checkpoint, such as `report.live_figures`.
+    """
     run = open_run(out, recipe)
     dataset = run.dataset
     with fixed_noise(recipe.seed):
         model = recipe.build_model(data_arguments(dataset))
-    fit(model, dataset, **recipe.training, seed=recipe.seed, out=out, progress=progress)
+    on_save = hook(run, dataset) if hook is not None else None
+    options = {**recipe.training, "seed": recipe.seed, "progress": progress, "on_save": on_save}
+    fit(model, dataset, **options, out=out)
     return run

@@ -187,9 +187,10 @@ class Trainer:
         broken = [name for name, value in means.items() if not math.isfinite(value)]
         if broken:
             terms = [name for name in broken if name != "loss"] or broken
+            outcome = "no update was made" if where == "training" else "nothing was saved"
             raise DivergenceError(
                 f"step {self.step}: the {where} loss is no longer finite in "
-                f"{' and '.join(repr(term) for term in terms)}; no update was made. "
+                f"{' and '.join(repr(term) for term in terms)}; {outcome}. "
                 f"Try a lower training.learning_rate, or training.clip_norm=1"
             )
 

@@ -1,0 +1,34 @@
+"""Pictures of a run while it trains."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from disentwine import figures
+from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.model import Model
+from disentwine.training.fit import OnSave
+from disentwine.training.run import Run
+from disentwine.training.storage import write_atomically
+
+PAIRS = 8
+
+
+def live_figures(run: Run, dataset: Dataset) -> OnSave:
+    """A hook for `fit` that redraws `reconstructions.png` and `losses.png` in the run's figures.
+
+    Images are of the validation split; the report shows the test split when training is done.
+    """
+    indices = dataset.split["validation"]
+    chosen = indices[np.linspace(0, len(indices) - 1, min(PAIRS, len(indices))).astype(np.int64)]
+    originals = dataset.images[chosen]
+
+    def draw(model: Model, step: int) -> None:
+        pictures = {
+            "reconstructions": figures.image_pairs(originals, model.reconstruct(originals)),
+            "losses": figures.loss_curves(run.metrics),
+        }
+        for name, figure in pictures.items():
+            write_atomically(run.figures / f"{name}.png", figures.to_png_bytes(figure))
+
+    return draw
