@@ -15,17 +15,24 @@ import torch
 
 from disentwine.data import Arrays
 from disentwine.models import MODELS
+from disentwine.training.fit import fit
 
 PROGRAM = """
 import hashlib, json, sys
 import safetensors.torch
-from disentwine.data import Pendulum
+from disentwine.data import Arrays, Pendulum
 from disentwine.models import MODELS
 from disentwine.training.fit import fit
 from disentwine.training.trainer import fixed_noise
 
 seed = int(sys.argv[1])
 pendulum = Pendulum(size=32)
+pendulum = Arrays(
+    images=pendulum.images[::100],
+    factors=pendulum.factors[::100],
+    names=pendulum.names,
+    edges=list(pendulum.graph.edges),
+)
 digests = {}
 for name, cls in MODELS.items():
     with fixed_noise(seed):
@@ -37,23 +44,24 @@ print(json.dumps(digests))
 """
 
 
-def digests(seed: int, *, hash_seed: str) -> dict[str, str]:
-    answer = subprocess.run(
+def start(seed: int, *, hash_seed: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(seed)],
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
-        check=True,
         env=os.environ | {"PYTHONHASHSEED": hash_seed},
     )
-    return dict(json.loads(answer.stdout))
+
+
+def digests(process: subprocess.Popen[str]) -> dict[str, str]:
+    answer, _ = process.communicate(timeout=280)
+    assert process.returncode == 0
+    return dict(json.loads(answer))
 
 
 def test_every_model_is_the_same_in_two_processes() -> None:
-    first, second, other = (
-        digests(0, hash_seed="1"),
-        digests(0, hash_seed="2"),
-        digests(1, hash_seed="1"),
-    )
+    processes = [start(0, hash_seed="1"), start(0, hash_seed="2"), start(1, hash_seed="1")]
+    first, second, other = map(digests, processes)
     assert set(first) == set(MODELS)
     assert first == second
     for name in MODELS:
@@ -66,7 +74,8 @@ def test_the_callers_generators_and_threads_are_left_alone(train: Any, fails: bo
         if fails:
             raise KeyError
 
-    torch.manual_seed(5), np.random.seed(5), random.seed(5)
+    for seed in (torch.manual_seed, np.random.seed, random.seed):
+        seed(5)
     states = torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate()  # type: ignore[index,union-attr]
     torch.set_num_threads(2)
     try:
@@ -102,14 +111,12 @@ def test_threads_are_those_that_were_asked_for(train: Any) -> None:
     assert set(seen) == {2}
 
 
-def test_read_only_arrays_are_welcome(pictures: Arrays, train: Any, build: Any) -> None:
-    from disentwine.training.fit import fit
-
+def test_read_only_arrays_are_welcome(pictures: Arrays, build: Any) -> None:
     images, factors = pictures.images.copy(), pictures.factors.copy()  # type: ignore[attr-defined]
     images.flags.writeable = factors.flags.writeable = False
     frozen = Arrays(images=images, factors=factors)
     frozen.factors.flags.writeable = False
-    options = {"steps": 3, "batch_size": 8, "threads": 1, "progress": False}
+    options: dict[str, Any] = {"steps": 3, "batch_size": 8, "threads": 1, "progress": False}
     kept, other = fit(build(), frozen, **options), fit(build(), pictures, **options)
     assert torch.equal(
         kept.state_dict()["encoder.1.weight"], other.state_dict()["encoder.1.weight"]

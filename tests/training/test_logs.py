@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ def test_without_tensorboard_the_log_is_the_same(
     fingerprint: Any,
     uninterrupted: Any,
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard", None)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     train(tmp_path / "run")
     assert fingerprint(tmp_path / "run") == uninterrupted
     assert not (tmp_path / "run" / "tensorboard").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -12,15 +11,49 @@ import typer
 
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
+    metrics: Annotated[
+        str, typer.Option(help="Names of metrics with commas between them, or 'all' or 'none'.")
+    ] = "all",
+    baselines: Annotated[
+        str, typer.Option(help="Baselines to score as well, such as 'pca,ground-truth', or 'all'.")
+    ] = "",
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds of the metrics that sample.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Print every score that applies to a run, measured on its test split."""
-    from disentwine.cli.tables import print_scores
-    from disentwine.report import examine_run
+    from rich.console import Console
+
+    from disentwine.cli.tables import print_scores, print_skipped
+    from disentwine.models.baselines import BASELINES
+    from disentwine.report import evaluate_baseline, evaluate_run
+    from disentwine.report.matrices import save_matrices
+    from disentwine.report.scoring import chosen_metrics, to_json
     from disentwine.training.run import load_run
 
-    found = examine_run(load_run(run))
+    loaded = load_run(run)
+    wanted = metrics if metrics in ("all", "none") else metrics.split(",")
+    chosen = chosen_metrics(wanted)
+    with Console(stderr=True).status("reading the run") as status:
+        found = evaluate_run(loaded, metrics=chosen, seeds=range(seeds), on_metric=status.update)
+        others = {
+            name: evaluate_baseline(
+                name,
+                loaded.dataset,
+                chosen,
+                seeds=range(seeds),
+                on_metric=status.update,
+            )
+            for name in (BASELINES if baselines == "all" else filter(None, baselines.split(",")))
+        }
     if as_json:
-        print(json.dumps([asdict(score) for score in found.scores], indent=1))
-    else:
-        print_scores(found.scores, split=found.split)
+        rows = [to_json(score) for score in found.scores]
+        rows += [{"baseline": n, **to_json(s)} for n, other in others.items() for s in other.scores]
+        print(json.dumps(rows, indent=1))
+        return
+    print_scores(found.scores, title=f"{run} on the {found.split} split")
+    print_skipped(found.skipped)
+    for name, other in others.items():
+        print_scores(other.scores, title=f"{name} on the {other.split} split")
+        print_skipped(other.skipped)
+    for picture in save_matrices(found, loaded.figures):
+        print(f"picture: {picture}")

@@ -21,8 +21,8 @@ def train_and_show(recipe: Recipe, out: Path) -> None:
 def show_run(run: Run) -> None:
     """Print a run's scores and write its report."""
     from disentwine.cli.tables import print_scores
-    from disentwine.report import examine_run, write_report
+    from disentwine.report import evaluate_run, write_report
 
-    found = examine_run(run)
-    print_scores(found.scores, split=found.split)
+    found = evaluate_run(run)
+    print_scores(found.scores, title=f"{run.path} on the {found.split} split")
     print(f"report: {write_report(run, found=found)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,12 +26,27 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     console.print(table, width=None if console.is_terminal else 120)
 
 
-def print_scores(scores: Sequence[Score], *, split: str = "test") -> None:
-    print_table(
-        f"on the {split} split",
-        ("score", ">value", ">n"),
-        [(score.name, f"{score.value:.6g}", f"{score.n:,}") for score in scores],
-    )
+def print_scores(scores: Sequence[Score], *, title: str) -> None:
+    def optional(value: float | None, form: str) -> str:
+        return "" if value is None else format(value, form)
+
+    rows = [
+        (
+            score.name,
+            f"{score.value:.5g}",
+            optional(score.details.get("spread"), ".2g"),
+            f"{score.n:,}",
+            optional(score.noise_floor, ".3g"),
+            optional(score.details.get("seconds"), ".1f"),
+        )
+        for score in scores
+    ]
+    print_table(title, ("score", ">value", ">seed spread", ">n", ">floor", ">seconds"), rows)
+
+
+def print_skipped(skipped: Mapping[str, str]) -> None:
+    for name, reason in skipped.items():
+        print(f"{name} does not apply: {reason}")
 
 
 def print_runs(runs: Sequence[Run], folder: Path) -> None:

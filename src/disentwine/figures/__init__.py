@@ -2,6 +2,7 @@
 
 from disentwine.figures.curves import loss_curves, unit_activity
 from disentwine.figures.images import image_grid, image_pairs, traversals
+from disentwine.figures.matrices import score_matrix
 from disentwine.figures.style import save_figure, to_png_bytes
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "image_pairs",
     "loss_curves",
     "save_figure",
+    "score_matrix",
     "to_png_bytes",
     "traversals",
     "unit_activity",

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from disentwine.contracts.dataset import FloatArray
+from disentwine.contracts.dataset import FloatArray, Kind
 from disentwine.contracts.score import Score
-from disentwine.metrics.inputs import checked, class_table, noise_floor
+from disentwine.metrics.inputs import checked, classes_to_predict, noise_floor
 
 Learner = Literal["histogram-boosting", "gradient-boosting"]
 
@@ -19,10 +19,12 @@ def dci(
     codes: ArrayLike,
     factors: ArrayLike,
     *,
+    kinds: Sequence[Kind] | None = None,
     learner: Learner = "histogram-boosting",
     train: int = 10_000,
     test: int = 5_000,
     seed: int = 0,
+    floor: bool = True,
 ) -> Score:
     r"""Does each code matter for one factor only, and each factor depend on one code only?
 
@@ -37,10 +39,12 @@ def dci(
     Arguments:
         codes: (n, d).
         factors: (n, k).
+        kinds: of the factors; only categorical ones have their values left alone however many.
         learner: "gradient-boosting" is the original of later studies, and takes minutes.
         train: most samples to learn from.
         test: most samples to measure informativeness on.
         seed: of the split into both.
+        floor: also measure the noise floor, which doubles the time.
 
     The value is disentanglement; `completeness`, `informativeness` and the importance `matrix` are
     details.
@@ -55,7 +59,7 @@ def dci(
         order = np.random.default_rng([seed, 0]).permutation(len(z))
         cut = min(train, round(len(z) * train / (train + test)))
         fitted, held_out = order[:cut], order[cut : cut + test]
-        classes = class_table(v)
+        classes = classes_to_predict(v, kinds)
         columns, accuracies = [], []
         for y in classes.T:
             importance, accuracy = _importance(z, y, fitted, held_out, learner)
@@ -76,7 +80,9 @@ def dci(
         n=len(z),
         noise_floor=noise_floor(
             lambda z, v: float(measure(z, v)["disentanglement"]), z, v, seed=seed
-        ),
+        )
+        if floor
+        else None,
         details=found,
     )
 

@@ -19,6 +19,7 @@ def factor_vae(
     train: int = 10_000,
     test: int = 5_000,
     seed: int = 0,
+    floor: bool = True,
 ) -> Score:
     r"""Does the code that varies least in a set of images tell which factor they share?
 
@@ -34,6 +35,7 @@ def factor_vae(
         train: votes to learn the classifier from.
         test: votes to measure its accuracy on.
         seed: of the sets.
+        floor: also measure the noise floor, which doubles the time.
 
     >>> v = np.array([[a, b] for a in range(8) for b in range(8)], float)
     >>> factor_vae(v, v, train=400, test=200).value
@@ -54,7 +56,7 @@ def factor_vae(
         "factor-vae",
         estimate(z, v),
         n=len(z),
-        noise_floor=noise_floor(estimate, z, v, seed=seed),
+        noise_floor=noise_floor(estimate, z, v, seed=seed) if floor else None,
         details={"batch": batch, "train": train, "test": test},
     )
 

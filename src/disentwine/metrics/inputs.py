@@ -16,6 +16,9 @@ BINS = 20
 MOST_VALUES = 256
 """A factor with more distinct values than this counts as continuous."""
 
+FEW_VALUES = 64
+"""The same for factors that a classifier must learn, which needs samples of each value."""
+
 DEAD = 1e-12
 """The variance below which a code counts as constant."""
 
@@ -66,14 +69,16 @@ def canonical_order(table: FloatArray) -> IndexArray:
     return np.argsort((mixed ^ (mixed >> np.uint64(32))).sum(axis=1), kind="stable")
 
 
-def classes_of(column: FloatArray, *, bins: int = BINS) -> NDArray[np.int64]:
+def classes_of(
+    column: FloatArray, *, bins: int = BINS, most_values: int = MOST_VALUES
+) -> NDArray[np.int64]:
     """The class of each value: its rank among the distinct ones, or its bin when they are too many.
 
     >>> classes_of(np.array([0.5, 2.0, 0.5]))
     array([0, 1, 0])
     """
     distinct, classes = np.unique(column, return_inverse=True)
-    return classes if len(distinct) <= MOST_VALUES else equal_width_bins(column, bins=bins)
+    return classes if len(distinct) <= most_values else equal_width_bins(column, bins=bins)
 
 
 def equal_width_bins(column: FloatArray, *, bins: int = BINS) -> NDArray[np.int64]:
@@ -85,6 +90,18 @@ def equal_width_bins(column: FloatArray, *, bins: int = BINS) -> NDArray[np.int6
 def class_table(table: FloatArray, *, bins: int = BINS) -> NDArray[np.int64]:
     """`classes_of` every column."""
     return np.stack([classes_of(column, bins=bins) for column in table.T], axis=1)
+
+
+def classes_to_predict(factors: FloatArray, kinds: Sequence[Kind] | None) -> NDArray[np.int64]:
+    """Classes for a classifier to learn: few enough that each has samples, unless they are names."""
+    columns = zip(factors.T, kinds_of(factors, kinds), strict=True)
+    return np.stack(
+        [
+            classes_of(column, most_values=len(column) if kind == "categorical" else FEW_VALUES)
+            for column, kind in columns
+        ],
+        axis=1,
+    )
 
 
 def kinds_of(factors: FloatArray, kinds: Sequence[Kind] | None) -> list[Kind]:

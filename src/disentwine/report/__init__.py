@@ -1,7 +1,14 @@
 """One page that shows a run, and the numbers on it."""
 
-from disentwine.report.evaluation import Evaluation, evaluate, evaluate_run, examine_run
+from disentwine.report.evaluation import Evaluation, evaluate, evaluate_baseline, evaluate_run
 from disentwine.report.live import live_figures
 from disentwine.report.write import write_report
 
-__all__ = ["Evaluation", "evaluate", "evaluate_run", "examine_run", "live_figures", "write_report"]
+__all__ = [
+    "Evaluation",
+    "evaluate",
+    "evaluate_baseline",
+    "evaluate_run",
+    "live_figures",
+    "write_report",
+]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,13 +14,18 @@ from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Model
 from disentwine.contracts.score import Score
 from disentwine.errors import DataError
+from disentwine.metrics.activity import active_units
 from disentwine.metrics.reconstruction import reconstruction_error
+from disentwine.models.baselines import baseline_codes
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.objectives.elbo import kl_to_standard_normal
-from disentwine.metrics.activity import active_units
+from disentwine.report.scoring import MetricNames, chosen_metrics, score_codes
 from disentwine.training.run import Run
 from disentwine.training.sampling import BatchSource
 from disentwine.training.trainer import VALIDATION_BATCH, fixed_noise
+
+REPORTED = ("z-diff", "sap", "mig", "mic-tic")
+"""The metrics that a report shows: the best known, and quick."""
 
 LIMIT = 5_000
 """Images that are enough for a mean; a larger split is sampled evenly."""
@@ -43,6 +49,7 @@ class Evaluation:
         codes: (n, d), or none where the model's codes are no table of numbers.
         unit_kl: (d,) mean KL divergence of each unit from a standard normal, for models that infer
             a Gaussian.
+        skipped: the metrics that do not apply, each with the reason.
     """
 
     split: str
@@ -50,26 +57,33 @@ class Evaluation:
     scores: list[Score]
     codes: NDArray[np.floating] | None
     unit_kl: NDArray[np.float64] | None
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
     def score(self, name: str) -> Score | None:
         return next((score for score in self.scores if score.name == name), None)
 
 
-def evaluate_run(run: Run, *, dataset: Dataset | None = None) -> list[Score]:
-    """Every score that applies to a run, on its test split.
+def evaluate_run(
+    run: Run,
+    *,
+    dataset: Dataset | None = None,
+    metrics: MetricNames = REPORTED,
+    seeds: Iterable[int] = (0,),
+    on_metric: Callable[[str], None] | None = None,
+) -> Evaluation:
+    """What applies to a run, on its test split.
 
     Arguments:
         run: its model is evaluated as the run chose it: the best or the last weights.
         dataset: where images come from; by default the one the run was trained on, built anew.
+        metrics, seeds, on_metric: as in `evaluate`; by default the metrics that a report shows.
     """
-    return examine_run(run, dataset=dataset).scores
-
-
-def examine_run(run: Run, *, dataset: Dataset | None = None) -> Evaluation:
-    """The same pass with everything that it found."""
     return evaluate(
         run.model,
         dataset if dataset is not None else run.dataset,
+        metrics=metrics,
+        seeds=seeds,
+        on_metric=on_metric,
         step=run.recipe.training["steps"],
         seed=run.recipe.seed,
     )
@@ -77,24 +91,36 @@ def examine_run(run: Run, *, dataset: Dataset | None = None) -> Evaluation:
 
 @torch.no_grad()
 def evaluate(
-    model: Model, dataset: Dataset, *, step: int = 0, seed: int = 0, limit: int = LIMIT
+    model: Model,
+    dataset: Dataset,
+    metrics: MetricNames = "all",
+    *,
+    seeds: Iterable[int] = (0,),
+    on_metric: Callable[[str], None] | None = None,
+    step: int = 0,
+    seed: int = 0,
+    limit: int = LIMIT,
 ) -> Evaluation:
     """Pass held-out images through a model once and measure what applies to it.
 
-    The mean of every loss term, the reconstruction error and the number of active units.
+    The mean of every loss term, the reconstruction error, the number of active units, and every
+    metric of codes and factors.
 
     Arguments:
         model: in evaluation mode afterwards.
         dataset: its test split is used; the validation split where that is empty.
+        metrics: names from `disentwine.metrics.METRICS`, "all" or "none".
+        seeds: metrics that sample are averaged over these, and their spread is told.
+        on_metric: called with the name of each metric before it is measured.
         step: what schedules of the loss see; give the last step of training.
         seed: of the noise in the loss.
         limit: most images to look at.
 
     >>> from disentwine import VAE, data
     >>> pictures = data.Pendulum(size=32)
-    >>> found = evaluate(VAE.for_data(pictures, latent=3), pictures, limit=32)
+    >>> found = evaluate(VAE.for_data(pictures, latent=3), pictures, ["mig"], limit=32)
     >>> [score.name for score in found.scores]
-    ['loss', 'reconstruction', 'kl', 'reconstruction-error', 'active-units']
+    ['loss', 'reconstruction', 'kl', 'reconstruction-error', 'active-units', 'mig']
     """
     split, indices = held_out(dataset, limit)
     model.eval()
@@ -133,9 +159,41 @@ def evaluate(
     ]
     table = np.concatenate(codes)
     numbers = table if table.ndim == 2 and np.issubdtype(table.dtype, np.floating) else None
-    if numbers is not None:
-        scores.append(active_units(numbers))
-    return Evaluation(split, indices, scores, numbers, unit_kl)
+    if numbers is None:
+        skipped = dict.fromkeys(chosen_metrics(metrics), "the codes are no table of numbers")
+        return Evaluation(split, indices, scores, numbers, unit_kl, skipped)
+    scores.append(active_units(numbers))
+    factors = dataset.factors[indices]
+    scored = score_codes(
+        numbers, factors, dataset.spec, metrics=metrics, seeds=seeds, on_metric=on_metric
+    )
+    return Evaluation(split, indices, scores + scored.scores, numbers, unit_kl, scored.skipped)
+
+
+def evaluate_baseline(
+    name: str,
+    dataset: Dataset,
+    metrics: MetricNames = "all",
+    *,
+    components: int = 10,
+    seeds: Iterable[int] = (0,),
+    on_metric: Callable[[str], None] | None = None,
+    limit: int = LIMIT,
+) -> Evaluation:
+    """The same for a representation that needs no network: see `models.baselines`.
+
+    >>> from disentwine import data
+    >>> found = evaluate_baseline("ground-truth", data.Shapes2D(), ["modularity"], limit=2000)
+    >>> round(found.scores[0].value, 2)
+    1.0
+    """
+    split, indices = held_out(dataset, limit)
+    codes = baseline_codes(name, dataset, indices, components=components)
+    factors = dataset.factors[indices]
+    scored = score_codes(
+        codes, factors, dataset.spec, metrics=metrics, seeds=seeds, on_metric=on_metric
+    )
+    return Evaluation(split, indices, scored.scores, codes, None, scored.skipped)
 
 
 def held_out(dataset: Dataset, limit: int) -> tuple[str, IndexArray]:

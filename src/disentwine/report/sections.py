@@ -14,6 +14,7 @@ import torch
 from disentwine import figures
 from disentwine.contracts.model import Decodes, Generates
 from disentwine.nn.pictures import to_uint8
+from disentwine.report.matrices import matrix_figure
 from disentwine.report.page import Picture, Section, Table
 from disentwine.report.subject import Subject, number
 from disentwine.training.recipe import IN_MEMORY
@@ -144,13 +145,20 @@ def activity(subject: Subject) -> Section | None:
 def numbers(subject: Subject) -> Section:
     """Everything that was measured."""
     rows = [
-        (score.name, number(score.value), f"{score.n:,}", str(score.details.get("about", "")))
+        (
+            score.name,
+            number(score.value),
+            "" if score.noise_floor is None else number(score.noise_floor),
+            f"{score.n:,}",
+            str(score.details.get("about", "")),
+        )
         for score in subject.found.scores
     ]
-    rows.append(("parameters", f"{subject.parameters:,}", "", "numbers that the model learns"))
+    rows.append(("parameters", f"{subject.parameters:,}", "", "", "numbers that the model learns"))
     if "seconds" in subject.status:
         seconds = subject.status["seconds"]
-        rows.append(("training-seconds", number(round(seconds, 1)), "", "time spent on training"))
+        row = ("training-seconds", number(round(seconds, 1)), "", "", "time spent on training")
+        rows.append(row)
     size = len(subject.dataset.split[subject.found.split])
     of = (
         ""
@@ -161,7 +169,22 @@ def numbers(subject: Subject) -> Section:
     return Section(
         "Numbers",
         f"Measured on the {subject.found.split} split{of}, with the weights of step {step:,}.",
-        table=Table(("score", ">value", ">n", "about"), tuple(rows)),
+        table=Table(("score", ">value", ">noise floor", ">n", "about"), tuple(rows)),
+    )
+
+
+def knowledge(subject: Subject) -> Section | None:
+    """Which unit knows of which factor."""
+    score = subject.found.score("mic") or subject.found.score("mig")
+    figure = matrix_figure(score) if score is not None else None
+    if score is None or figure is None:
+        return None
+    measure = {"mic": "maximal information coefficient", "mig": "share of its entropy known"}
+    floor = f" Chance alone gives {number(score.noise_floor)}." if score.noise_floor else ""
+    return Section(
+        "What each unit knows of each factor",
+        f"The {measure[score.name]} of every unit with every factor, from 0 to 1.{floor}",
+        Picture("knowledge", "Heat map of units by factors", figures.to_png_bytes(figure)),
     )
 
 
@@ -203,6 +226,7 @@ def made_with(subject: Subject) -> Section:
 SECTIONS: tuple[Callable[[Subject], Section | None], ...] = (
     reconstructions,
     traversals,
+    knowledge,
     samples,
     losses,
     activity,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from disentwine.contracts.dataset import Dataset
-from disentwine.report.evaluation import Evaluation, examine_run
+from disentwine.report.evaluation import Evaluation, evaluate_run
 from disentwine.report.page import write_page
 from disentwine.report.sections import SECTIONS
 from disentwine.report.subject import Subject
@@ -24,10 +24,10 @@ def write_report(
     Arguments:
         run: a run folder with at least one checkpoint.
         dataset: where images come from; by default the one the run was trained on, built anew.
-        found: what `examine_run` found, when that was done already.
+        found: what `evaluate_run` found, when that was done already.
     """
     chosen = dataset if dataset is not None else run.dataset
-    subject = Subject(run, chosen, found or examine_run(run, dataset=chosen))
+    subject = Subject(run, chosen, found or evaluate_run(run, dataset=chosen))
     sections = [section for make in SECTIONS if (section := make(subject)) is not None]
     for section in sections:
         if section.picture is not None:

@@ -114,11 +114,11 @@ class Run:
     def locked(self) -> Iterator[None]:
         """Hold the folder for this process alone."""
         lock = FileLock(self.path / LOCK)
-        try:
-            with storage_errors(self.path):
+        with storage_errors(self.path):
+            try:
                 lock.acquire(timeout=0)
-        except Timeout as error:
-            raise UsageError(f"{self.path} is being trained by another process") from error
+            except Timeout as error:
+                raise UsageError(f"{self.path} is being trained by another process") from error
         try:
             yield
         finally:

@@ -54,7 +54,7 @@ class BatchSource:
         self.in_memory = isinstance(dataset.images, np.ndarray) and dataset.images.flags.writeable
         if self.in_memory:
             self.images = torch.from_numpy(dataset.images)
-        self.factors = torch.from_numpy(dataset.factors).to(dtype)
+        self.factors = torch.tensor(dataset.factors, dtype=dtype)
 
     def take(self, indices: IndexArray, *, step: int = 0) -> Batch:
         where = torch.from_numpy(indices)

@@ -1,0 +1,74 @@
+"""Every score of codes and factors, with what it promises; one test holds each to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from disentwine.contracts.score import Score
+from disentwine.metrics.dci import dci
+from disentwine.metrics.factor_vae import factor_vae
+from disentwine.metrics.info_mec import info_mec
+from disentwine.metrics.irs import irs
+from disentwine.metrics.mig import mig
+from disentwine.metrics.mine import mine
+from disentwine.metrics.modularity import explicitness, modularity
+from disentwine.metrics.sap import sap
+from disentwine.metrics.z_diff import z_diff
+
+Invariance = Literal["code order", "code sign", "code scale", "code shift"]
+"""What may be done to the codes without changing the score. The order of samples never matters."""
+
+ANY = frozenset[Invariance](("code order", "code sign", "code scale", "code shift"))
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A function of codes and factors, and its promises.
+
+    Arguments:
+        function: (codes, factors, *, seed) -> Score, or several at once.
+        question: what it asks, in a few words.
+        invariant_to: what may be done to the codes without changing the score.
+        takes_kinds: whether it wants to know which factors are categories.
+        seeded: whether another seed gives another value (of a sampled estimate).
+    """
+
+    function: Callable[..., Score | tuple[Score, ...]]
+    question: str
+    invariant_to: frozenset[Invariance] = ANY
+    takes_kinds: bool = False
+    seeded: bool = False
+
+
+METRICS: dict[str, Metric] = {
+    "z-diff": Metric(
+        z_diff,
+        "can the factor that two sets of images share be told linearly?",
+        frozenset({"code order", "code sign", "code shift"}),
+        seeded=True,
+    ),
+    "factor-vae": Metric(
+        factor_vae, "does the steadiest code tell which factor a set shares?", seeded=True
+    ),
+    "sap": Metric(sap, "how far ahead is each factor's best code?", takes_kinds=True),
+    "mig": Metric(mig, "how much more does each factor's best code know?"),
+    "dci": Metric(dci, "does each code matter for one factor only?", takes_kinds=True, seeded=True),
+    "modularity": Metric(modularity, "does each code know of one factor at most?"),
+    "explicitness": Metric(
+        explicitness,
+        "can each factor be read off the code linearly?",
+        takes_kinds=True,
+        seeded=True,
+    ),
+    "info-mec": Metric(
+        info_mec, "is information modular, explicit, compact?", takes_kinds=True, seeded=True
+    ),
+    "irs": Metric(
+        irs,
+        "does each code stay while other factors change?",
+        frozenset({"code order", "code sign", "code shift"}),
+    ),
+    "mic-tic": Metric(mine, "how strongly does each factor depend on its best code?"),
+}

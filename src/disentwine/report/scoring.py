@@ -1,0 +1,130 @@
+"""Every metric of codes and factors that applies, over several seeds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disentwine.contracts.dataset import Factor, FloatArray
+from disentwine.contracts.score import Score
+from disentwine.errors import DisentwineError, UsageError, did_you_mean
+from disentwine.metrics.registry import METRICS, Metric
+
+MetricNames = Literal["all", "none"] | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Arguments:
+    scores: those that apply; their details hold `spread` over seeds and `seconds`.
+    skipped: the reason for each that does not.
+    """
+
+    scores: list[Score]
+    skipped: dict[str, str]
+
+
+def chosen_metrics(names: MetricNames) -> list[str]:
+    """The metrics that a user asked for, by name."""
+    if names == "all":
+        return list(METRICS)
+    wanted = [] if names == "none" else list(names)
+    for name in wanted:
+        if name not in METRICS:
+            raise UsageError(f"there is no metric '{name}'. {did_you_mean(name, METRICS)}")
+    return wanted
+
+
+def score_codes(
+    codes: NDArray[np.floating],
+    factors: FloatArray,
+    spec: Sequence[Factor],
+    *,
+    metrics: MetricNames = "all",
+    seeds: Iterable[int] = (0,),
+    on_metric: Callable[[str], None] | None = None,
+) -> Scores:
+    """Measure how codes relate to factors.
+
+    Factors that do not vary among these samples, and samples without labels, are left out.
+
+    Arguments:
+        codes: (n, d).
+        factors: (n, k), NaN where there is no label.
+        spec: name and kind of each factor.
+        metrics: names from `disentwine.metrics.METRICS`, "all" or "none".
+        seeds: metrics that sample are averaged over these.
+        on_metric: called with the name of each metric before it is measured.
+
+    >>> v = np.random.default_rng(0).integers(0, 4, (100, 2)).astype(float)
+    >>> score_codes(v, v, [Factor("a"), Factor("b")], metrics=["mig"]).scores[0].name
+    'mig'
+    """
+    names = chosen_metrics(metrics)
+    if factors.shape[1] == 0:
+        return Scores([], dict.fromkeys(names, "the data set has no factors"))
+    labelled = np.isfinite(factors).all(axis=1)
+    if labelled.sum() < 2:
+        return Scores([], dict.fromkeys(names, "fewer than two images carry all labels"))
+    z, v = codes[labelled], factors[labelled]
+    varies = np.ptp(v, axis=0) > 0
+    if not varies.any():
+        return Scores([], dict.fromkeys(names, "no factor varies among these images"))
+    kinds = [factor.kind for factor, kept in zip(spec, varies, strict=True) if kept]
+    kept = [factor.name for factor, kept in zip(spec, varies, strict=True) if kept]
+    scores: list[Score] = []
+    skipped: dict[str, str] = {}
+    for name in names:
+        if on_metric is not None:
+            on_metric(name)
+        options = {"kinds": kinds} if METRICS[name].takes_kinds else {}
+        try:
+            scores += _over_seeds(METRICS[name], z, v[:, varies], list(seeds), kept, options)
+        except DisentwineError as error:
+            skipped[name] = str(error)
+    return Scores(scores, skipped)
+
+
+def _over_seeds(
+    metric: Metric,
+    z: NDArray[np.floating],
+    v: FloatArray,
+    seeds: list[int],
+    factors: list[str],
+    options: Mapping[str, object],
+) -> list[Score]:
+    """One pass a seed, the noise floor in the first only; the mean, with its spread."""
+    start = time.perf_counter()
+    passes: list[tuple[Score, ...]] = []
+    for i, seed in enumerate(seeds if metric.seeded else seeds[:1]):
+        more = {} if i == 0 else {"floor": False}
+        answer = metric.function(z, v, seed=seed, **options, **more)
+        passes.append(answer if isinstance(answer, tuple) else (answer,))
+    seconds = time.perf_counter() - start
+    merged = []
+    for same in zip(*passes, strict=True):
+        values = [score.value for score in same]
+        details = {
+            **same[0].details,
+            "about": metric.question,
+            "factors": factors,
+            "spread": float(np.std(values, ddof=1)) if len(values) > 1 else None,
+            "seeds": len(values),
+            "seconds": seconds / len(passes[0]),
+        }
+        merged.append(replace(same[0], value=float(np.mean(values)), details=details))
+    return merged
+
+
+def to_json(score: Score) -> dict[str, object]:
+    """A score as plain values, arrays as nested lists."""
+    details = {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in score.details.items()
+    }
+    return {**asdict(replace(score, details={})), "details": details}

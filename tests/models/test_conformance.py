@@ -1,0 +1,79 @@
+"""Every registered model keeps the contract, with every choice its constructor offers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+import torch
+
+from disentwine.data import Arrays
+from disentwine.models import MODELS
+from disentwine.testing import check_model
+
+NAMES = ("cause", "effect", "outcome", "other")
+SHAPES = [(16, 16, 1), (20, 24, 3)]
+FURTHER: dict[str, list[dict[str, Any]]] = {
+    "vae": [{"warm_up_steps": 5}],
+    "beta-vae": [{"capacity": 5.0, "warm_up_steps": 5}, {"beta": 0.0}],
+}
+"""Choices that a constructor's types do not tell."""
+
+
+def choices(name: str) -> list[dict[str, Any]]:
+    """The defaults, each option of a literal argument, and those listed above."""
+    parameters = inspect.signature(MODELS[name], eval_str=True).parameters
+    return [
+        {},
+        *(
+            {argument: option}
+            for argument, parameter in parameters.items()
+            if getattr(parameter.annotation, "__origin__", None) is Literal
+            for option in parameter.annotation.__args__
+            if option != parameter.default
+        ),
+        *FURTHER.get(name, []),
+    ]
+
+
+CASES = [(name, options) for name in MODELS for options in choices(name)]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def pictures(image_shape: tuple[int, int, int]) -> Arrays:
+    """A data set that fixes everything a model may take from one."""
+    rng = np.random.default_rng(0)
+    return Arrays(
+        images=rng.integers(0, 256, (20, *image_shape), dtype=np.uint8),
+        factors=rng.normal(size=(20, len(NAMES))),
+        names=NAMES,
+        edges=[(NAMES[0], NAMES[1]), (NAMES[1], NAMES[2])],
+    )
+
+
+@pytest.mark.parametrize("image_shape", SHAPES, ids=str)
+@pytest.mark.parametrize(("name", "options"), CASES, ids=str)
+def test_the_contract_is_kept(
+    name: str, options: dict[str, Any], image_shape: tuple[int, int, int]
+) -> None:
+    dataset = pictures(image_shape)
+    check_model(
+        lambda: MODELS[name].for_data(dataset, **options),
+        image_shape=image_shape,
+        factors=len(NAMES),
+    )
+
+
+def test_the_choices_are_found() -> None:
+    for choice in ({}, {"network": "mlp"}, {"likelihood": "gaussian"}, {"warm_up_steps": 5}):
+        assert choice in choices("vae")

@@ -1,0 +1,161 @@
+"""The run folder: one process at a time, one recipe, never overwritten."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from disentwine.data import Arrays
+from disentwine.errors import CheckpointError, UsageError
+from disentwine.models import VAE
+from disentwine.training.fit import fit
+from disentwine.training.recipe import Recipe, parse_recipe
+from disentwine.training.run import find_runs, load_run, open_run
+from disentwine.training.train import train_recipe
+
+HOLD = """
+import sys
+from filelock import FileLock
+with FileLock(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def recipe() -> Recipe:
+    return parse_recipe(
+        {
+            "data": {"name": "pendulum", "size": 32},
+            "model": {"name": "vae", "latent": 2},
+            "training": {"steps": 2, "batch_size": 8, "threads": 1},
+        },
+        source="test",
+    )
+
+
+def test_a_recipe_becomes_a_run(tmp_path: Path, recipe: Recipe) -> None:
+    train_recipe(recipe, tmp_path / "run", progress=False)
+    run = load_run(tmp_path / "run")
+    assert run.finished
+    assert run.recipe == recipe
+    assert run.status["step"] == 2
+    assert run.status["seconds"] > 0
+    assert repr(run) == f"Run({tmp_path / 'run'}: vae on pendulum, finished, step 2)"
+    model = run.model
+    assert not model.training
+    assert model.image_shape == (32, 32, 3)
+    assert model.represent(run.dataset.images[:4]).shape == (4, 2)
+    assert [r.path for r in find_runs(tmp_path)] == [tmp_path / "run"]
+
+
+def test_a_finished_run_is_never_overwritten(tmp_path: Path, train: Any, fingerprint: Any) -> None:
+    train(tmp_path / "run")
+    before = fingerprint(tmp_path / "run")
+    with pytest.raises(UsageError, match=r"finished run, which is never overwritten; choose"):
+        train(tmp_path / "run")
+    assert fingerprint(tmp_path / "run") == before
+
+
+def test_another_recipe_is_refused_with_the_differences(
+    tmp_path: Path, train: Any, build: Any
+) -> None:
+    train(tmp_path / "run")
+    with pytest.raises(UsageError) as caught:
+        train(tmp_path / "run", steps=99, seed=5, model=build(warm_up_steps=7))
+    for part in ("training.steps was 13, is 99", "seed was 0, is 5", "model.warm_up_steps was 0"):
+        assert part in str(caught.value)
+
+
+def test_two_processes_do_not_share_a_run(
+    tmp_path: Path, train: Any, fingerprint: Any, uninterrupted: Any
+) -> None:
+    out = tmp_path / "run"
+
+    def stop(model: Any, step: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(out, on_save=stop)
+    command = [sys.executable, "-c", HOLD, str(out / ".lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(UsageError, match="is being trained by another process"):
+            train(out)
+        other.communicate(b"")
+    train(out)
+    assert fingerprint(out) == uninterrupted
+
+
+def test_the_lock_is_held_while_training_and_let_go_after(tmp_path: Path, train: Any) -> None:
+    out = tmp_path / "run"
+
+    def again(model: Any, step: int) -> None:
+        if step == 4:
+            train(out)
+
+    with pytest.raises(UsageError, match="is being trained by another process"):
+        train(out, on_save=again)
+    train(out)
+    assert load_run(out).finished
+
+
+def test_a_run_that_died_before_its_recipe_was_whole_starts_anew(
+    tmp_path: Path, train: Any, fingerprint: Any, uninterrupted: Any, leftovers: Any
+) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / ".half-written-0123").write_text("data:\n  na")
+    train(out)
+    assert fingerprint(out) == uninterrupted
+    assert leftovers(out) == []
+
+
+def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a run folder"):
+        load_run(tmp_path)
+
+
+def test_a_run_without_checkpoint_has_no_model_yet(tmp_path: Path, recipe: Recipe) -> None:
+    open_run(tmp_path / "run", recipe)
+    with pytest.raises(CheckpointError, match="has no checkpoint yet"):
+        _ = load_run(tmp_path / "run").model
+
+
+@pytest.mark.parametrize("content", ["", "data: [", "null", "data: {name: nothing}"])
+def test_a_damaged_recipe_is_one_error(content: str, tmp_path: Path, train: Any) -> None:
+    train(tmp_path / "run")
+    (tmp_path / "run" / "recipe.yaml").write_text(content)
+    with pytest.raises(UsageError, match=r"recipe\.yaml"):
+        train(tmp_path / "run")
+
+
+@pytest.mark.parametrize("content", ["", "{", "null", "[]", "{}"])
+def test_a_damaged_status_heals(
+    content: str, tmp_path: Path, train: Any, fingerprint: Any, uninterrupted: Any
+) -> None:
+    out = tmp_path / "run"
+    train(out)
+    (out / "status.json").write_text(content)
+    assert not load_run(out).finished
+    train(out)
+    assert load_run(out).finished
+    assert fingerprint(out) == uninterrupted
+
+
+def test_a_run_of_other_pictures_does_not_fit(tmp_path: Path, train: Any, pictures: Any) -> None:
+    def stop(model: Any, step: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "run", on_save=stop)
+    others = Arrays(images=np.zeros((60, 32, 32, 3), np.uint8))
+    options = {"steps": 13, "batch_size": 8, "save_every": 4, "log_every": 3, "threads": 1}
+    with pytest.raises(CheckpointError, match="does not fit the model"):
+        fit(VAE.for_data(others, latent=2), others, out=tmp_path / "run", device="cpu", **options)
