@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from disentwine.errors import UsageError
-from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.metrics.activity import active_units
+from disentwine.metrics.reconstruction import reconstruction_error
 
 
 def test_black_for_white_costs_one_and_the_same_image_nothing() -> None:

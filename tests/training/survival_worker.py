@@ -158,8 +158,8 @@ def main(folder: Path, kind: str, times: int, steps: int, seed: int) -> None:
     seconds = run_to_end(folder / "straight", steps)
     signals = {"kill": [signal.SIGKILL], "stop": [signal.SIGTERM, signal.SIGINT]}[kind]
     sent = [signals[i % len(signals)] for i in range(times)]
-    # All sessions together are too short to reach the end, so that every signal lands.
-    longest = seconds / times
+    # All sessions together come half the way at most, so that every signal lands.
+    longest = run_to_end(folder / "short", 1) + seconds / (2 * times)
     outcome = disturb(
         folder / "broken", steps, signals=sent, longest=longest, rng=random.Random(seed)
     )

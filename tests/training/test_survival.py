@@ -42,7 +42,7 @@ def test_three_kills(tmp_path: Path) -> None:
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", range(3))
 def test_twenty_kills(seed: int, tmp_path: Path) -> None:
-    outcome = survive(tmp_path, "kill", times=20, steps=700, seed=seed)
+    outcome = survive(tmp_path, "kill", times=20, steps=900, seed=seed)
     check_kills(outcome, times=20)
     assert outcome["inside_a_save"] >= 5
 
@@ -50,7 +50,7 @@ def test_twenty_kills(seed: int, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_twenty_polite_stops(tmp_path: Path) -> None:
-    outcome = survive(tmp_path, "stop", times=20, steps=700, seed=0)
+    outcome = survive(tmp_path, "stop", times=20, steps=900, seed=0)
     # Before its handlers are set a session dies of the signal itself, which a shell shows as 143;
     # Python turns an early SIGINT into an exception, for which this program's code is 1.
     assert set(outcome["codes"]) <= {128 + 15, 128 + 2, -signal.SIGTERM, 1}

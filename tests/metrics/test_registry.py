@@ -1,0 +1,176 @@
+"""Every metric keeps its promises, and every check notices when one does not."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from disentwine.errors import UsageError
+from disentwine.metrics.registry import METRICS
+
+from .checks import (
+    Function,
+    check_independent,
+    check_invariance,
+    check_perfect,
+    check_range,
+    check_sample_order,
+)
+
+NAMES = list(METRICS)
+
+
+def light(name: str) -> Function:
+    """The metric with as many sampled points as these checks need."""
+    function = METRICS[name].function
+    options = {"train": 1500, "test": 1000} if name in ("z-diff", "factor-vae") else {}
+    return lambda codes, factors, **more: function(codes, factors, **options, **more)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_order_of_samples_does_not_matter(name: str) -> None:
+    check_sample_order(light(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_perfect_code_has_the_largest_score(name: str) -> None:
+    check_perfect(light(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_independent_code_scores_its_noise_floor(name: str) -> None:
+    check_independent(light(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_range(name: str) -> None:
+    check_range(light(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "invariance"),
+    [(name, invariance) for name in NAMES for invariance in sorted(METRICS[name].invariant_to)],
+)
+def test_declared_invariances(name: str, invariance: str) -> None:
+    check_invariance(light(name), invariance)
+
+
+def misaligned(function: Function) -> Function:
+    """Codes are dealt to other samples."""
+
+    def broken(z: Any, v: Any, **options: Any) -> Any:
+        return function(np.random.default_rng(5).permutation(np.asarray(z)), v, **options)
+
+    return broken
+
+
+def leaking(function: Function) -> Function:
+    """The value has seen the factors; the floor has not."""
+
+    def broken(z: Any, v: Any, **options: Any) -> Any:
+        honest, cheating = function(z, v, **options), function(np.asarray(v), v, **options)
+        pairs = (
+            zip(honest, cheating, strict=True)
+            if isinstance(honest, tuple)
+            else [(honest, cheating)]
+        )
+        answers = tuple(replace(a, value=b.value) for a, b in pairs)
+        return answers if isinstance(honest, tuple) else answers[0]
+
+    return broken
+
+
+def first_half_only(function: Function) -> Function:
+    """Later samples are not looked at."""
+    return lambda z, v, **options: function(np.asarray(z)[::2], np.asarray(v)[::2], **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("broken", "check"),
+    [
+        (misaligned, check_perfect),
+        (leaking, check_independent),
+        (first_half_only, check_sample_order),
+    ],
+)
+def test_the_checks_notice_a_broken_metric(
+    name: str, broken: Callable[[Function], Function], check: Callable[[Function], None]
+) -> None:
+    with pytest.raises(AssertionError):
+        check(broken(light(name)))
+
+
+def any_sample(self: Any, samples: Any, factor: int, rng: np.random.Generator) -> Any:
+    return rng.integers(self.n, size=samples.shape)
+
+
+MUTANTS: dict[str, tuple[str, str, Any]] = {
+    "z-diff": ("sampling", "ValueIndex.like", any_sample),
+    "factor-vae": ("sampling", "ValueIndex.like", any_sample),
+    "sap": ("sap", "gap_of_best_two", lambda m: m.min(axis=0)),
+    "mig": ("mig", "entropy", lambda classes: 2.0),
+    "dci": ("dci", "_split_gains", lambda predictors, d: np.ones(d)),
+    "modularity": ("modularity", "information_matrix", lambda z, v: np.ones((3, 3))),
+    "explicitness": ("modularity", "_mean_area", lambda z, y, a, b: 0.7),
+    "info-mec": ("info_mec", "_share_of_best", lambda m, axis: float(m.mean())),
+    "irs": ("irs", "class_table", lambda v, bins: np.zeros(v.shape, np.int64)),
+    "mic-tic": ("mine", "_mic", lambda matrix: float(matrix.mean())),
+}
+"""For each metric one step of its own code, replaced by a wrong one."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_checks_notice_a_mutation(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module_name, attribute, replacement = MUTANTS[name]
+    module = importlib.import_module(f"disentwine.metrics.{module_name}")
+    target = module
+    *parents, last = attribute.split(".")
+    for parent in parents:
+        target = getattr(target, parent)
+    monkeypatch.setattr(target, last, replacement)
+    with pytest.raises(AssertionError):
+        check_perfect(light(name))
+
+
+GOOD = np.random.default_rng(0).normal(size=(30, 2))
+LABELS = np.random.default_rng(1).integers(0, 3, (30, 2)).astype(float)
+WITH_NAN = np.where(np.arange(60).reshape(30, 2) == 7, np.nan, GOOD)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("codes", "factors", "hint"),
+    [
+        (WITH_NAN, LABELS, "codes holds NaN or infinity, first in row 3, column 1"),
+        (GOOD, np.where(np.isnan(WITH_NAN), np.inf, LABELS), "factors holds NaN"),
+        (GOOD[:1], LABELS[:1], "codes has 1"),
+        (GOOD, LABELS[:20], "20"),
+        (GOOD[:, :0], LABELS, "codes must be a table"),
+        (GOOD, LABELS[:, :0], "factors must be a table"),
+        (GOOD[None], LABELS, "codes must be a table"),
+        ([["a", "b"]] * 30, LABELS, "codes must be a table of numbers"),
+    ],
+    ids=["nan", "infinity", "one sample", "lengths", "no codes", "no factors", "3 axes", "text"],
+)
+def test_bad_input_is_named(name: str, codes: Any, factors: Any, hint: str) -> None:
+    with pytest.raises(UsageError, match=hint):
+        METRICS[name].function(codes, factors)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "mic-tic"])
+def test_a_constant_factor_is_named(name: str) -> None:
+    with pytest.raises(UsageError, match="factors: column 1 has one value only"):
+        METRICS[name].function(GOOD, np.stack([LABELS[:, 0], np.ones(30)], axis=1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dead_codes_are_harmless(name: str) -> None:
+    """A collapsed unit is the commonest thing a VAE has."""
+    for codes in (np.hstack([LABELS, np.zeros((30, 1))]), np.zeros((30, 2))):
+        answer = METRICS[name].function(codes, LABELS)
+        for score in answer if isinstance(answer, tuple) else (answer,):
+            assert np.isfinite(score.value)

@@ -1,0 +1,167 @@
+"""Known values of single metrics."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score, mutual_info_score
+
+from disentwine.errors import UsageError
+from disentwine.metrics import (
+    action_accuracy,
+    attribute_accuracy,
+    dci,
+    edge_scores,
+    factor_accuracy,
+    info_mec,
+    mig,
+    sap,
+    shd,
+)
+from disentwine.metrics.accuracy import _hinge_bias
+from disentwine.metrics.information import entropy, mutual_information
+from disentwine.metrics.sap import threshold_accuracy
+
+CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+
+
+def test_mutual_information_agrees_with_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        a, b = rng.integers(0, 7, 300), rng.integers(0, 4, 300)
+        b[a > 4] = 0
+        assert mutual_information(a, b) == pytest.approx(mutual_info_score(a, b), abs=1e-12)
+        assert mutual_information(a, a) == pytest.approx(entropy(a), abs=1e-12)
+
+
+def test_thresholds_are_the_best_there_are() -> None:
+    """Against every pair of thresholds and every assignment of three classes, on small samples."""
+    from itertools import combinations, permutations
+
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        code, y = rng.normal(size=12), rng.integers(0, 3, 12)
+        y[:3] = [0, 1, 2]
+        ordered = np.sort(code)
+        cuts = [-np.inf, *((ordered[1:] + ordered[:-1]) / 2), np.inf]
+        best = max(
+            balanced_accuracy_score(y, np.array(labels)[np.searchsorted(pair, code)])
+            for pair in combinations(cuts, 2)
+            for labels in permutations(range(3))
+        )
+        assert threshold_accuracy(code, y) >= best - 1e-12
+        assert threshold_accuracy(code, y) <= 1
+
+
+def test_one_threshold_for_two_classes_by_hand() -> None:
+    code = np.array([1.0, 2.0, 3.0, 4.0])
+    assert threshold_accuracy(code, np.array([0, 1, 0, 1])) == pytest.approx(0.75)
+
+
+def test_sap_of_a_noisy_copy_is_the_squared_correlation() -> None:
+    rng = np.random.default_rng(2)
+    v = rng.normal(size=(20_000, 1))
+    z = np.hstack([v + rng.normal(size=v.shape), rng.normal(size=v.shape)])
+    assert sap(z, v).value == pytest.approx(0.5, abs=0.02)
+
+
+def test_sap_of_a_perfect_category_is_one_less_chance() -> None:
+    rng = np.random.default_rng(3)
+    v = rng.integers(0, 4, (20_000, 1)).astype(float)
+    z = np.hstack([v, rng.normal(size=v.shape)])
+    score = sap(z, v, kinds=["categorical"])
+    assert score.details["matrix"][0, 0] == 1
+    assert score.value == pytest.approx(0.75, abs=0.03)
+
+
+def test_mig_of_two_equal_codes_is_nothing() -> None:
+    v = np.random.default_rng(4).integers(0, 5, (2000, 2)).astype(float)
+    assert mig(np.hstack([v, v]), v).value == pytest.approx(0, abs=1e-12)
+
+
+def test_completeness_and_disentanglement_tell_apart_what_each_means() -> None:
+    """Two codes for one factor: disentangled but not complete; one code for two: the reverse."""
+    rng = np.random.default_rng(5)
+    v = rng.integers(0, 4, (3000, 2)).astype(float)
+    doubled = np.hstack([v + 0.6 * rng.normal(size=v.shape), v + 0.6 * rng.normal(size=v.shape)])
+    found = dci(doubled, v, floor=False)
+    assert found.value > found.details["completeness"] + 0.2
+    merged = dci((v[:, :1] * 4 + v[:, 1:]), v, floor=False)
+    assert merged.details["completeness"] > merged.value + 0.5
+
+
+def test_info_mec_counts_discrete_codes_exactly() -> None:
+    """A code of names, not numbers, is as good as the factor itself."""
+    rng = np.random.default_rng(6)
+    v = rng.integers(0, 6, (4000, 2)).astype(float)
+    names = np.stack([rng.permutation(6)[v[:, i].astype(int)] for i in range(2)], axis=1)
+    score = info_mec(names, v, discrete_codes=True, kinds=["categorical", "categorical"])
+    assert score.details["info_m"] > 0.99
+    assert score.details["info_e"] > 0.99
+    assert score.details["info_c"] > 0.99
+
+
+def test_graph_distances_by_hand() -> None:
+    assert shd(CHAIN, CHAIN).value == 0
+    turned = np.array([[0, 0, 0], [1, 0, 1], [0, 0, 0]])
+    assert shd(turned, CHAIN).value == 1
+    extra = CHAIN + np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]])
+    assert shd(extra, CHAIN).value == 1
+    assert shd(np.zeros((3, 3)), CHAIN).value == 2
+    found = edge_scores(turned, CHAIN)
+    assert found.value == 0.5
+    assert found.details["false_discovery_rate"] == 0.5
+    assert (found.details["reversed"], found.details["extra"], found.details["missing"]) == (
+        1,
+        0,
+        0,
+    )
+
+
+def test_graphs_by_name_may_come_in_any_order() -> None:
+    a = nx.DiGraph([("light", "shadow"), ("angle", "shadow")])
+    b = nx.DiGraph([("angle", "shadow"), ("light", "shadow")])
+    assert shd(a, b).value == 0
+    with pytest.raises(UsageError, match="nodes"):
+        shd(a, nx.DiGraph([("angle", "shade"), ("light", "shade")]))
+    with pytest.raises(UsageError, match="square"):
+        shd(np.zeros((2, 3)), np.zeros((2, 3)))
+
+
+def test_the_hinge_bias_is_the_best_there_is() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        p, sign = rng.normal(size=15), np.sign(rng.normal(size=15))
+
+        def loss(b: float, p: np.ndarray = p, sign: np.ndarray = sign) -> float:
+            return float(np.maximum(0, 1 - sign * (p + b)).sum())
+
+        best = min(loss(b) for b in np.linspace(-5, 5, 2001))
+        assert loss(_hinge_bias(p, sign)) <= best + 1e-9
+
+
+def test_attributes_are_read_along_the_difference_of_means() -> None:
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 2, (2000, 2))
+    z = y @ np.array([[2.0, 0.0, 1.0], [0.0, 3.0, 0.0]]) + 0.3 * rng.normal(size=(2000, 3))
+    score = attribute_accuracy(z[:1000], y[:1000], z[1000:], y[1000:])
+    assert score.value > 0.98
+    assert score.noise_floor == pytest.approx(0.5, abs=0.05)
+    blind = attribute_accuracy(
+        rng.normal(size=(1000, 3)), y[:1000], rng.normal(size=(1000, 3)), y[1000:]
+    )
+    assert blind.value == pytest.approx(0.5, abs=0.06)
+    with pytest.raises(UsageError, match="column 0 has 3 values"):
+        attribute_accuracy(z[:3], [[0], [1], [2]], z[:3], [[0], [1], [2]])
+
+
+def test_actions_and_their_factors() -> None:
+    probabilities = np.eye(6)[[0, 1, 2, 3, 5, 5]]
+    truth = [0, 0, 2, 2, 4, 5]
+    assert action_accuracy(probabilities, truth).value == pytest.approx(3 / 6)
+    assert factor_accuracy(probabilities, truth).value == 1
+    assert action_accuracy(probabilities, truth).noise_floor == pytest.approx(2 / 6)
+    assert factor_accuracy([0, 1], [1, 0], factor_of=[0, 1]).value == 0
+    with pytest.raises(UsageError, match="actions"):
+        action_accuracy([0, 1], [0.5, 1.5])
+    with pytest.raises(UsageError, match="give a row a pair"):
+        action_accuracy([0, 1], [0])
