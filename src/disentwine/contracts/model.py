@@ -127,9 +127,11 @@ class Transitions(Protocol):
 
 @runtime_checkable
 class Scores(Protocol):
-    """The likelihood of images can be estimated."""
+    """The likelihood of images can be estimated, by importance sampling."""
 
-    def log_likelihood(self, x: Tensor, *, samples: int) -> Tensor: ...
+    def log_weights(self, x: Tensor, *, samples: int) -> Tensor:
+        """log p(x, z) - log q(z|x) for so many draws of z, (samples, n)."""
+        ...
 
 
 CAPABILITIES: dict[str, type] = {

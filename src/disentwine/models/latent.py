@@ -54,6 +54,18 @@ class LatentModel(Model):
         return bernoulli_log_likelihood(x, output)
 
     @torch.no_grad()
+    def log_weights(self, x: Tensor, *, samples: int) -> Tensor:
+        r"""$\log p(x|z) + \log p(z) - \log q(z|x)$ for `samples` draws of z from q, (samples, n)."""
+        q = self.posterior(x)
+        e = torch.randn(samples, *q.mean.shape, device=x.device, dtype=q.mean.dtype)
+        z = q.mean + torch.exp(0.5 * q.log_variance) * e
+        repeated = x.expand(samples, *x.shape).flatten(0, 1)
+        log_likelihood = self.reconstruction_log_likelihood(repeated, z.flatten(0, 1))
+        # The normalising constants of p(z) and q(z|x) cancel.
+        log_ratio = 0.5 * (e.square() + q.log_variance - z.square()).sum(-1)
+        return log_likelihood.view(samples, len(x)) + log_ratio
+
+    @torch.no_grad()
     def decode(self, codes: Tensor) -> Tensor:
         """The mean image of each code, (n, channels, height, width) in [0, 1]."""
         output: Tensor = self.decoder(codes)

@@ -74,7 +74,9 @@ class RunKeeper:
 
     def __init__(self, run: Run, trainer: Trainer) -> None:
         self.run, self.trainer = run, trainer
-        sweep_half_written(run.path)
+        with storage_errors(run.path):
+            for folder in (run.path, run.checkpoints):
+                sweep_half_written(folder)
         checkpoint = load_newest(run.checkpoints, use=trainer.restore)
         self.resumed = checkpoint is not None
         self.saved_step = trainer.step if self.resumed else -1

@@ -1,0 +1,77 @@
+"""The log-likelihood of images under a model, by importance sampling in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray
+from disentwine.contracts.model import Model, Scores
+from disentwine.contracts.score import Score
+from disentwine.errors import UsageError
+from disentwine.metrics.likelihood import importance_log_likelihood
+from disentwine.training.sampling import BatchSource
+from disentwine.training.trainer import fixed_noise
+
+AT_ONCE = 4096
+"""Draws that pass through a decoder at once, over all images of a batch."""
+
+BATCH = 64
+
+
+def log_likelihood(
+    model: Model,
+    dataset: Dataset,
+    indices: IndexArray,
+    *,
+    samples: int = 5000,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Score:
+    r"""$\frac1n \sum_i \log \frac1K \sum_k \frac{p(x_i, z_k)}{q(z_k|x_i)}$ over images of a data set.
+
+    Arguments:
+        model: one that *scores* (has `log_weights`).
+        dataset: where images come from.
+        indices: which images.
+        samples: K, draws of z an image.
+        seed: of the draws.
+        progress: called with the number of images done and of all images.
+
+    Details are those of `metrics.importance_log_likelihood`.
+
+    >>> from disentwine import VAE, data
+    >>> pictures = data.Pendulum(size=32)
+    >>> model = VAE.for_data(pictures, latent=3)
+    >>> log_likelihood(model, pictures, np.arange(4), samples=10).n
+    4
+    """
+    if not isinstance(model, Scores):
+        raise UsageError(f"{type(model).__name__} has no log_weights, so it gives no likelihood")
+    scores: Scores = model
+    source = BatchSource(dataset, device=next(model.parameters()).device)
+    model.eval()
+
+    def chunks(batch: IndexArray) -> Iterator[FloatArray]:
+        x = source.take(batch).x
+        at_once = max(1, AT_ONCE // len(batch))
+        for start in range(0, samples, at_once):
+            weights = scores.log_weights(x, samples=min(at_once, samples - start))
+            yield weights.double().cpu().numpy()
+
+    bounds: list[FloatArray] = []
+    effective: list[FloatArray] = []
+    with torch.no_grad(), fixed_noise(seed):
+        for start in range(0, len(indices), BATCH):
+            part = importance_log_likelihood(chunks(indices[start : start + BATCH]))
+            bounds.append(part.details["per_image"])
+            effective.append(part.details["effective_samples"])
+            if progress is not None:
+                progress(min(start + BATCH, len(indices)), len(indices))
+    # A bound of one sample is the bound itself: the whole is scored as the parts were.
+    whole = importance_log_likelihood(np.concatenate(bounds)[None])
+    details = {**whole.details, "effective_samples": np.concatenate(effective), "samples": samples}
+    return replace(whole, details=details)
