@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from types import ModuleType
@@ -16,11 +16,15 @@ from disentwine.contracts.dataset import FloatArray
 from disentwine.contracts.score import Score
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.metrics.inputs import as_table, canonical_order
+from disentwine.progress import ProgressBar
 
 Estimator = Literal["approx", "e"]
 
 FEWEST = 4
 """Samples: one for each cell of the smallest grid."""
+
+LONG = 1_000_000
+"""Pairs times samples from which on the work takes many seconds."""
 
 MOST_CELLS = 2**16 - 1
 """Of a grid, since rows are numbered in 16 bits."""
@@ -110,7 +114,7 @@ def mine(
     estimator: Estimator = "approx",
     seed: int = 0,
     floor_permutations: int = 3,
-    progress: Callable[[int, int], None] | None = None,
+    progress: bool | None = None,
 ) -> tuple[Score, Score]:
     """MIC and normalised TIC of every code with every factor; a factor counts by its best code.
 
@@ -123,7 +127,7 @@ def mine(
         alpha, c, estimator: as in `mic`.
         seed: of the noise floor.
         floor_permutations: how many shuffles of the codes the noise floor is a mean of; 0 for none.
-        progress: called with the number of pairs done and of all pairs, those of shuffles included.
+        progress: show a bar; by default on a terminal, when the work is long.
 
     Details: the `matrix` (d, k); where d = k also its `diagonal`, for codes that are meant to match
     the factors one by one, with the mean `matched` and its own `matched_noise_floor`.
@@ -152,10 +156,12 @@ def mine(
             [_axis(u, grids) for u in z[order].T], factor_axes, grids
         )
     )
-    for done, (cell, matrix) in enumerate(zip(cells, found, strict=True), start=1):
-        both[cell] = _mic(matrix), _tic(matrix, grids)
-        if progress is not None:
-            progress(done, both.size // 2)
+    pairs = both.size // 2
+    show = False if progress is None and pairs * len(z) < LONG else progress
+    with ProgressBar("MIC and TIC", total=pairs, show=show) as bar:
+        for cell, matrix in zip(cells, found, strict=True):
+            both[cell] = _mic(matrix), _tic(matrix, grids)
+            bar.advance()
     mic_values, tic_values = np.moveaxis(both, -1, 0)
     return _score("mic", mic_values, len(z), grids), _score("tic", tic_values, len(z), grids)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from disentwine.contracts.model import Model, Scores
 from disentwine.contracts.score import Score
 from disentwine.errors import UsageError
 from disentwine.metrics.likelihood import importance_log_likelihood
+from disentwine.progress import ProgressBar
 from disentwine.training.sampling import BatchSource
 from disentwine.training.trainer import fixed_noise
 
@@ -29,7 +30,7 @@ def log_likelihood(
     *,
     samples: int = 5000,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: bool | None = None,
 ) -> Score:
     r"""$\frac1n \sum_i \log \frac1K \sum_k \frac{p(x_i, z_k)}{q(z_k|x_i)}$ over images of a data set.
 
@@ -39,7 +40,7 @@ def log_likelihood(
         indices: which images.
         samples: K, draws of z an image.
         seed: of the draws.
-        progress: called with the number of images done and of all images.
+        progress: show a bar; by default on a terminal.
 
     Details are those of `metrics.importance_log_likelihood`.
 
@@ -64,13 +65,14 @@ def log_likelihood(
 
     bounds: list[FloatArray] = []
     effective: list[FloatArray] = []
-    with torch.no_grad(), fixed_noise(seed):
-        for start in range(0, len(indices), BATCH):
+    starts = range(0, len(indices), BATCH)
+    bar = ProgressBar("log-likelihood", total=len(starts), show=progress)
+    with torch.no_grad(), fixed_noise(seed), bar:
+        for start in starts:
             part = importance_log_likelihood(chunks(indices[start : start + BATCH]))
             bounds.append(part.details["per_image"])
             effective.append(part.details["effective_samples"])
-            if progress is not None:
-                progress(min(start + BATCH, len(indices)), len(indices))
+            bar.advance()
     # A bound of one sample is the bound itself: the whole is scored as the parts were.
     whole = importance_log_likelihood(np.concatenate(bounds)[None])
     details = {**whole.details, "effective_samples": np.concatenate(effective), "samples": samples}

@@ -13,10 +13,10 @@ from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model
 from disentwine.contracts.ranges import Count, Positive
 from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError
+from disentwine.progress import ProgressBar
 from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps
 from disentwine.training.keeping import Keeper, MemoryKeeper, RunKeeper
 from disentwine.training.memory import keep_freed_memory
-from disentwine.training.progress import ProgressBar
 from disentwine.training.recipe import NOT_IN_RECIPES, recipe_of, seed_problems
 from disentwine.training.run import Run, open_run
 from disentwine.training.schema import check, schema_of
