@@ -27,6 +27,7 @@ PNG = "data:image/png;base64,"
 EVERY_SECTION = [
     "Reconstructions",
     "What each unit does",
+    "What each unit knows of each factor",
     "New images",
     "Training",
     "What each unit carries",
@@ -109,11 +110,12 @@ def test_a_page_needs_no_other_file(trained: Path) -> None:
         assert tag not in ("script", "link", "iframe")
         assert (attributes.get("src") or PNG).startswith(PNG)
     images = [attributes for tag, attributes in parsed.tags if tag == "img"]
-    assert len(images) == 5
+    assert len(images) == 6
     assert all(image["alt"] and int(image["width"] or 0) > 0 for image in images)
     assert "http" not in re.sub(r"base64,[^\"]*", "", html)
     assert sorted(p.stem for p in (trained / "figures").glob("*.png")) == [
         "activity",
+        "knowledge",
         "losses",
         "reconstructions",
         "samples",
@@ -150,8 +152,9 @@ def test_an_unfinished_run_says_how_far_it_came(trained: Path, tmp_path: Path) -
 
 def test_scores_agree_with_the_training_s_own_validation(trained: Path) -> None:
     run = load_run(trained)
-    scores = {score.name: score for score in evaluate_run(run)}
-    assert list(scores) == ["loss", "reconstruction", "kl", "reconstruction-error", "active-units"]
+    scores = {score.name: score for score in evaluate_run(run).scores}
+    own_scores = ["loss", "reconstruction", "kl", "reconstruction-error", "active-units"]
+    assert list(scores) == [*own_scores, "z-diff", "sap", "mig", "mic", "tic"]
     assert all(score.n == len(run.dataset.split["test"]) for score in scores.values())
     total = scores["reconstruction"].value + scores["kl"].value
     assert scores["loss"].value == pytest.approx(total, rel=1e-5)
@@ -161,7 +164,7 @@ def test_scores_agree_with_the_training_s_own_validation(trained: Path) -> None:
     own = next(
         r for r in run.metrics if r["kind"] == "validation" and r["step"] == run.checkpoint.step
     )
-    again = {score.name: score.value for score in evaluate_run(run, dataset=data)}
+    again = {score.name: score.value for score in evaluate_run(run, dataset=data).scores}
     assert again["loss"] == pytest.approx(own["loss"], rel=1e-4)
     assert again["kl"] == pytest.approx(own["kl"], rel=1e-4)
 

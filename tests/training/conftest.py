@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +15,14 @@ import pytest
 import torch
 
 from disentwine.data import Arrays
+from disentwine.errors import Interrupted
 from disentwine.models import VAE
 from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps
 from disentwine.training.fit import fit
 from disentwine.training.trainer import Trainer, fixed_noise
 
 STEPS = 13
+NEWEST, PREVIOUS = 10, 8
 TRAINING: dict[str, Any] = {
     "steps": STEPS,
     "batch_size": 8,
@@ -111,3 +116,56 @@ def after_update(
 def leftovers() -> Callable[[Path], list[Path]]:
     """What saves that were cut off have left in a run folder."""
     return lambda run: sorted(run.rglob(".half-written-*"))
+
+
+@pytest.fixture(scope="session")
+def stopped(tmp_path_factory: pytest.TempPathFactory, train: Any) -> Path:
+    """A run that was stopped at step 10 of 13, and saved before at step 8."""
+    out = tmp_path_factory.mktemp("stopped") / "run"
+
+    def stop(model: Any, step: int) -> None:
+        if step == PREVIOUS:
+            raise Interrupted("", signal_number=15)
+
+    with pytest.raises(Interrupted):
+        train(out, on_save=stop)
+    update = Trainer.update
+
+    def patched(trainer: Trainer) -> None:
+        update(trainer)
+        if trainer.step == NEWEST:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "update", patched)
+        with pytest.raises(Interrupted):
+            train(out)
+    assert checkpoint_steps(out / "checkpoints") == [NEWEST, PREVIOUS]
+    return out
+
+
+@pytest.fixture
+def run(stopped: Path, tmp_path: Path) -> Path:
+    """A copy that may be damaged."""
+    shutil.copytree(stopped, tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def newest(run: Path) -> Path:
+    return checkpoint_path(run / "checkpoints", NEWEST)
+
+
+@pytest.fixture
+def goes_on_from_the_previous(
+    run: Path, train: Any, fingerprint: Any, uninterrupted: Any, capsys: Any
+) -> Callable[..., None]:
+    def check(*, refused: Path) -> None:
+        train(run)
+        told = capsys.readouterr().err
+        assert str(refused) in told
+        assert f"step-{PREVIOUS:08d} is used instead" in told
+        assert told.count("\n") == 1
+        assert fingerprint(run) == uninterrupted
+
+    return check

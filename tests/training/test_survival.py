@@ -35,7 +35,7 @@ def check_kills(outcome: dict[str, Any], *, times: int) -> None:
 
 
 def test_three_kills(tmp_path: Path) -> None:
-    check_kills(survive(tmp_path, "kill", times=3, steps=200, seed=0), times=3)
+    check_kills(survive(tmp_path, "kill", times=3, steps=120, seed=0), times=3)
 
 
 @pytest.mark.slow

@@ -56,7 +56,7 @@ class Folder(Dataset):
     def __init__(
         self,
         *,
-        path: str,
+        path: str | Path,
         table: str = DEFAULT_TABLE,
         size: int = 64,
         channels: int = 3,
@@ -66,14 +66,14 @@ class Folder(Dataset):
         allow_missing: bool = False,
         edges: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        self.path, self.table, self.size, self.channels = path, table, size, channels
+        self.path, self.table, self.size, self.channels = str(path), table, size, channels
         self.seed, self.test, self.validation = seed, test, validation
         self.allow_missing, self.edges = allow_missing, edges
         pictures.check_format(size, channels)
         root = Path(path).expanduser()
         if not root.is_dir():
             raise DataError(f"{path}: there is no such folder; check its name")
-        problems = Problems(path)
+        problems = Problems(str(path))
         concepts = _concepts(root, table, allow_missing, problems)
         check_enough(len(concepts.files), problems)
         self.spec, self.factors = concepts.spec, concepts.factors

@@ -47,10 +47,10 @@ def accepts_pictures(method: Callable[..., Tensor]) -> Callable[..., Any]:
                 if isinstance(x, Tensor) and x.is_floating_point():
                     return method(self, x, *args, **kwargs)
                 pictures, single = _as_stack(x)
-                device = next(self.parameters()).device
+                weight = next(self.parameters())
                 answers = torch.cat(
                     [
-                        method(self, to_unit_range(chunk.to(device)), *args, **kwargs).cpu()
+                        method(self, to_unit_range(chunk).to(weight), *args, **kwargs).cpu()
                         for chunk in torch.split(pictures, CHUNK)
                     ]
                 )

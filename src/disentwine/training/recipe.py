@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from disentwine.contracts.dataset import Dataset
@@ -152,11 +154,21 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
     return Recipe(
         data={"name": data_names[type(dataset)], **_arguments(dataset)}
         if type(dataset) in data_names
-        else {"name": IN_MEMORY},
+        else {"name": IN_MEMORY, "sha256": _digest(dataset)},
         model={"name": names[type(model)], **_arguments(model, without=FIXED_BY_DATA)},
         training=training,
         seed=seed,
     )
+
+
+def _digest(dataset: Dataset) -> str:
+    """What tells one data set in memory from another, so that a run is not resumed on the wrong one."""
+    digest = hashlib.sha256(repr(dataset.image_shape).encode())
+    for start in range(0, len(dataset), 4096):
+        rows = slice(start, start + 4096)
+        digest.update(np.ascontiguousarray(dataset.images[rows]).data)
+        digest.update(np.ascontiguousarray(dataset.factors[rows]).data)
+    return digest.hexdigest()
 
 
 def _arguments(thing: object, *, without: Sequence[str] = ()) -> dict[str, Any]:
@@ -182,7 +194,7 @@ def _named(
         return {}, [f"{label}.name: missing; choose from: {', '.join(sorted(table))}"]
     name, options = _split_name(section)
     if name == IN_MEMORY and label == "data":
-        return {"name": name}, []
+        return dict(section), []
     if not isinstance(name, str) or name not in table:
         return {}, [f"{label}.name: unknown name '{name}'. {did_you_mean(str(name), table)}"]
     values, problems = check(schema_of(table[name], without=without), options, section=label)
