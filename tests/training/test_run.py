@@ -157,5 +157,5 @@ def test_a_run_of_other_pictures_does_not_fit(tmp_path: Path, train: Any, pictur
         train(tmp_path / "run", on_save=stop)
     others = Arrays(images=np.zeros((60, 32, 32, 3), np.uint8))
     options = {"steps": 13, "batch_size": 8, "save_every": 4, "log_every": 3, "threads": 1}
-    with pytest.raises(UsageError, match="data.sha256 was"):
+    with pytest.raises(UsageError, match="holds a run of another recipe"):
         fit(VAE.for_data(others, latent=2), others, out=tmp_path / "run", device="cpu", **options)
