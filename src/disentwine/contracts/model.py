@@ -6,11 +6,10 @@ and the studies ask for capabilities, never for class names.
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -59,7 +58,13 @@ class Losses(NamedTuple):
 
 class Model(nn.Module, ABC):
     """A model of images. Subclasses keep every constructor argument as an attribute of its own
-    name, so that a recipe can be written from the object, and implement the three methods below."""
+    name, so that a recipe can be written from the object, and implement the three methods below.
+
+    Attributes:
+        fixed_by_data: constructor arguments that the data set decides, which no recipe sets.
+    """
+
+    fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape",)
 
     @abstractmethod
     def loss(self, batch: Batch) -> Losses:
@@ -75,15 +80,13 @@ class Model(nn.Module, ABC):
 
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:
-        """Build the model with what the data set fixes (see `data_arguments`) and your options."""
-        accepted = inspect.signature(cls).parameters
-        fixed = {name: v for name, v in data_arguments(dataset).items() if name in accepted}
-        return cls(**(fixed | options))
+        """Build the model with what the data set decides and your options."""
+        return cls(**(cls.data_arguments(dataset, options) | options))
 
-
-def data_arguments(dataset: Dataset) -> dict[str, Any]:
-    """The constructor arguments that a data set decides, whichever model takes them."""
-    return {"image_shape": dataset.image_shape}
+    @classmethod
+    def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments named in `fixed_by_data`, as JSON has them, read from a data set."""
+        return {"image_shape": dataset.image_shape}
 
 
 @runtime_checkable

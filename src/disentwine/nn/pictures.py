@@ -40,26 +40,31 @@ def accepts_pictures(method: Callable[..., Tensor]) -> Callable[..., Any]:
 
     @wraps(method)
     def face(self: nn.Module, x: Any, *args: Any, **kwargs: Any) -> Any:
-        was_training = self.training
-        self.eval()
-        try:
-            with torch.no_grad():
-                if isinstance(x, Tensor) and x.is_floating_point():
-                    return method(self, x, *args, **kwargs)
-                pictures, single = _as_stack(x)
-                weight = next(self.parameters())
-                answers = torch.cat(
-                    [
-                        method(self, to_unit_range(chunk).to(weight), *args, **kwargs).cpu()
-                        for chunk in torch.split(pictures, CHUNK)
-                    ]
-                )
-        finally:
-            self.train(was_training)
-        array = (to_uint8(answers) if answers.ndim == 4 else answers).numpy()
-        return array[0] if single else array
+        return answer_in_kind(self, x, lambda chunk, rows: method(self, chunk, *args, **kwargs))
 
     return face
+
+
+def answer_in_kind(module: nn.Module, x: Any, answer: Callable[[Tensor, slice], Tensor]) -> Any:
+    """What `accepts_pictures` does, for a function that also wants to know which rows it is given."""
+    was_training = module.training
+    module.eval()
+    try:
+        with torch.no_grad():
+            if isinstance(x, Tensor) and x.is_floating_point():
+                return answer(x, slice(0, len(x)))
+            pictures, single = _as_stack(x)
+            weight = next(module.parameters())
+            answers = torch.cat(
+                [
+                    answer(to_unit_range(pictures[rows]).to(weight), rows).cpu()
+                    for rows in (slice(i, i + CHUNK) for i in range(0, len(pictures), CHUNK))
+                ]
+            )
+    finally:
+        module.train(was_training)
+    array = (to_uint8(answers) if answers.ndim == 4 else answers).numpy()
+    return array[0] if single else array
 
 
 def _as_stack(x: Any) -> tuple[Tensor, bool]:

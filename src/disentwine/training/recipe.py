@@ -22,9 +22,6 @@ from disentwine.training.options import parse_options
 from disentwine.training.schema import check, schema_of
 
 SECTIONS = ("data", "model", "training", "seed")
-FIXED_BY_DATA = ("image_shape",)
-"""Constructor arguments that the data set decides; the keys of `data_arguments`."""
-
 NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
 """Arguments of `fit` that are not part of a recipe's training section."""
 
@@ -55,15 +52,15 @@ class Recipe:
             )
         return DATASETS[name](**options)
 
-    def build_model(self, fixed: Mapping[str, Any]) -> Model:
-        """The model, untrained; `fixed` holds what its data set decided."""
+    def build_model(self, data: Dataset | Mapping[str, Any]) -> Model:
+        """The model, untrained, for a data set or from what a data set decided."""
         name, options = _split_name(self.model)
         cls = MODELS[name]
-        accepted = inspect.signature(cls).parameters
         # JSON and YAML know no tuples: what was one becomes one again.
-        options = schema_of(cls, without=FIXED_BY_DATA)(**options).model_dump()
-        known = {k: tuple(v) if isinstance(v, list) else v for k, v in fixed.items()}
-        return cls(**{k: v for k, v in known.items() if k in accepted}, **options)
+        options = dict(schema_of(cls, without=cls.fixed_by_data)(**options))
+        if isinstance(data, Dataset):
+            return cls.for_data(data, **options)
+        return cls(**dict(schema_of(cls)(**(options | dict(data)))))
 
     def to_yaml(self) -> str:
         return yaml.safe_dump(asdict(self), sort_keys=False, allow_unicode=True)
@@ -78,9 +75,9 @@ def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
         for key in content
         if key not in SECTIONS
     ]
-    data, wrong = _named(content.get("data"), DATASETS, "data", without=())
+    data, wrong = _named(content.get("data"), DATASETS, "data")
     problems += wrong
-    model, wrong = _named(content.get("model"), MODELS, "model", without=FIXED_BY_DATA)
+    model, wrong = _named(content.get("model"), MODELS, "model")
     problems += wrong
     options = content.get("training", {})
     if not isinstance(options, Mapping):
@@ -155,7 +152,7 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
         data={"name": data_names[type(dataset)], **_arguments(dataset)}
         if type(dataset) in data_names
         else {"name": IN_MEMORY, "sha256": _digest(dataset)},
-        model={"name": names[type(model)], **_arguments(model, without=FIXED_BY_DATA)},
+        model={"name": names[type(model)], **_arguments(model)},
         training=training,
         seed=seed,
     )
@@ -171,7 +168,8 @@ def _digest(dataset: Dataset) -> str:
     return digest.hexdigest()
 
 
-def _arguments(thing: object, *, without: Sequence[str] = ()) -> dict[str, Any]:
+def _arguments(thing: Dataset | Model) -> dict[str, Any]:
+    without = _fixed(type(thing))
     names = [name for name in inspect.signature(type(thing)).parameters if name not in without]
     kept = {name: getattr(thing, name) for name in names}
     section = type(thing).__name__
@@ -181,13 +179,16 @@ def _arguments(thing: object, *, without: Sequence[str] = ()) -> dict[str, Any]:
     return values
 
 
+def _fixed(cls: type) -> tuple[str, ...]:
+    """Constructor arguments that a recipe does not set."""
+    return cls.fixed_by_data if issubclass(cls, Model) else ()
+
+
 def _split_name(section: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return section["name"], {key: value for key, value in section.items() if key != "name"}
 
 
-def _named(
-    section: Any, table: Mapping[str, Any], label: str, *, without: Sequence[str]
-) -> tuple[dict[str, Any], list[str]]:
+def _named(section: Any, table: Mapping[str, Any], label: str) -> tuple[dict[str, Any], list[str]]:
     if isinstance(section, str):
         section = {"name": section}
     if not isinstance(section, Mapping) or "name" not in section:
@@ -197,7 +198,9 @@ def _named(
         return dict(section), []
     if not isinstance(name, str) or name not in table:
         return {}, [f"{label}.name: unknown name '{name}'. {did_you_mean(str(name), table)}"]
-    values, problems = check(schema_of(table[name], without=without), options, section=label)
+    values, problems = check(
+        schema_of(table[name], without=_fixed(table[name])), options, section=label
+    )
     return {"name": name, **values}, problems
 
 

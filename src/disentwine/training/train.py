@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import data_arguments
 from disentwine.training.fit import OnSave, fit
 from disentwine.training.recipe import Recipe
 from disentwine.training.run import Run, open_run
@@ -31,7 +30,7 @@ def train_recipe(
     run = open_run(out, recipe)
     dataset = run.dataset
     with fixed_noise(recipe.seed):
-        model = recipe.build_model(data_arguments(dataset))
+        model = recipe.build_model(dataset)
     on_save = hook(run, dataset) if hook is not None else None
     options = {**recipe.training, "seed": recipe.seed, "progress": progress, "on_save": on_save}
     fit(model, dataset, **options, out=out)

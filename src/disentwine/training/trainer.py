@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from disentwine.contracts.dataset import Dataset, IndexArray
-from disentwine.contracts.model import Losses, Model, data_arguments
+from disentwine.contracts.model import Losses, Model
 from disentwine.errors import CheckpointError, DivergenceError
 from disentwine.training.checkpoint import (
     TRAINING,
@@ -152,7 +152,7 @@ class Trainer:
                 "sums": self.sums,
                 "log_bytes": log_bytes,
                 "optimiser": self.optimiser.state_dict()["param_groups"],
-                "fixed_by_data": data_arguments(self.dataset),
+                "fixed_by_data": {n: getattr(self.model, n) for n in self.model.fixed_by_data},
                 "threads": torch.get_num_threads(),
                 "versions": versions(),
             },
