@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from disentwine import data
-from disentwine.figures import save_figure
-from disentwine.figures.mosaic import mosaic
+from disentwine.figures import labelled_rows, save_figure
 
 HERE = Path(__file__).parent / "images"
 
@@ -28,7 +27,7 @@ def interventions() -> None:
         for name, values in sweeps.items()
     ]
     labels = [f"do({name.replace('_', ' ')})" for name in sweeps]
-    figure = mosaic(np.stack(rows), row_labels=labels)
+    figure = labelled_rows(np.stack(rows), labels)
     print(save_figure(figure, HERE / "interventions.png"))
 
 

@@ -16,7 +16,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
     from disentwine import data
-    from disentwine.models import VAE, BetaVAE
+    from disentwine.models import VAE, BetaVAE, CausalVAE
     from disentwine.report import evaluate
     from disentwine.training.fit import fit
     from disentwine.training.run import load_run
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "VAE": "disentwine.models",
     "BetaVAE": "disentwine.models",
+    "CausalVAE": "disentwine.models",
     "evaluate": "disentwine.report",
     "fit": "disentwine.training.fit",
     "load_run": "disentwine.training.run",
 }
 
-__all__ = ["VAE", "BetaVAE", "data", "evaluate", "fit", "load_run"]
+__all__ = ["VAE", "BetaVAE", "CausalVAE", "data", "evaluate", "fit", "load_run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ NAMES = ("cause", "effect", "outcome", "other")
 SHAPES = [(16, 16, 1), (20, 24, 3)]
 FURTHER: dict[str, list[dict[str, Any]]] = {
     "vae": [{"warm_up_steps": 5}],
+    "causal-vae": [{"edges": (("cause", "effect"), ("effect", "outcome"))}, {"edges": ()}],
     "beta-vae": [{"capacity": 5.0, "warm_up_steps": 5}, {"beta": 0.0}],
 }
 """Choices that a constructor's types do not tell."""
@@ -54,8 +55,8 @@ def pictures(image_shape: tuple[int, int, int]) -> Arrays:
     """A data set that fixes everything a model may take from one."""
     rng = np.random.default_rng(0)
     return Arrays(
-        images=rng.integers(0, 256, (20, *image_shape), dtype=np.uint8),
-        factors=rng.normal(size=(20, len(NAMES))),
+        images=rng.integers(0, 256, (60, *image_shape), dtype=np.uint8),
+        factors=rng.normal(size=(60, len(NAMES))),
         names=NAMES,
         edges=[(NAMES[0], NAMES[1]), (NAMES[1], NAMES[2])],
     )

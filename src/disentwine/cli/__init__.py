@@ -8,6 +8,7 @@ import typer
 
 from disentwine.cli.data import data_app
 from disentwine.cli.demo import demo
+from disentwine.cli.do import do
 from disentwine.cli.evaluate import evaluate
 from disentwine.cli.report import report
 from disentwine.cli.runs import runs
@@ -20,7 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for verb in (demo, train, evaluate, report, runs):
+for verb in (demo, train, evaluate, do, report, runs):
     app.command()(verb)
 app.add_typer(data_app, name="data")
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.dataset import Dataset, Do
 
 
 class Batch(NamedTuple):
@@ -111,12 +111,21 @@ class Generates(Protocol):
 class Intervenes(Protocol):
     """Concepts can be set, and their effects follow."""
 
-    def concepts(self, x: Any) -> Any: ...
+    image_shape: tuple[int, int, int]
+    concept_names: tuple[str, ...]
+
+    def concepts(self, x: Any) -> Any:
+        """The value of each concept in each image, (n, k), in the labels' own units."""
+        ...
 
     @property
-    def graph(self) -> Any: ...
+    def graph(self) -> Any:
+        """What causes what, a `causal.graph.Graph`."""
+        ...
 
-    def do(self, x: Any, **values: Any) -> Any: ...
+    def do(self, x: Any, do: Do | None = None, **values: Any) -> Any:
+        """The picture that would have been, had concepts been different."""
+        ...
 
 
 @runtime_checkable

@@ -1,13 +1,14 @@
 """Functions from arrays to matplotlib figures."""
 
 from disentwine.figures.curves import loss_curves, unit_activity
-from disentwine.figures.images import image_grid, image_pairs, traversals
+from disentwine.figures.images import image_grid, image_pairs, labelled_rows, traversals
 from disentwine.figures.matrices import score_matrix
 from disentwine.figures.style import save_figure, to_png_bytes
 
 __all__ = [
     "image_grid",
     "image_pairs",
+    "labelled_rows",
     "loss_curves",
     "save_figure",
     "score_matrix",

@@ -72,6 +72,22 @@ def traversals(images: UInt8Array, values: Sequence[float], labels: Sequence[str
     return mosaic(images, row_labels=labels, column_labels=[_in_deviations(v) for v in values])
 
 
+def labelled_rows(images: UInt8Array, labels: Sequence[str]) -> Figure:
+    """Rows of images with a label each.
+
+    Arguments:
+        images: (rows, columns, height, width, channels).
+        labels: a name for each row; a second line is drawn quieter.
+
+    >>> figure = labelled_rows(np.zeros((2, 3, 8, 8, 1), np.uint8), ["do(angle)", "truth"])
+    >>> [text.get_text() for text in figure.axes[0].texts]
+    ['do(angle)', 'truth']
+    """
+    if len(images) != len(labels):
+        raise UsageError(f"{len(labels)} labels do not fit {len(images)} rows")
+    return mosaic(images, row_labels=labels)
+
+
 def _in_deviations(value: float) -> str:
     if value == 0:
         return "mean"

@@ -2,11 +2,13 @@
 
 from disentwine.contracts.model import Model
 from disentwine.models.beta_vae import BetaVAE
+from disentwine.models.causal_vae import CausalVAE
 from disentwine.models.vae import VAE
 
 MODELS: dict[str, type[Model]] = {
     "vae": VAE,
     "beta-vae": BetaVAE,
+    "causal-vae": CausalVAE,
 }
 
-__all__ = ["MODELS", "VAE", "BetaVAE"]
+__all__ = ["MODELS", "VAE", "BetaVAE", "CausalVAE"]

@@ -14,6 +14,7 @@ import torch
 from disentwine import figures
 from disentwine.contracts.model import Decodes, Generates
 from disentwine.nn.pictures import to_uint8
+from disentwine.report.interventions import causes, interventions
 from disentwine.report.matrices import matrix_figure
 from disentwine.report.page import Picture, Section, Table
 from disentwine.report.subject import Subject, number
@@ -224,6 +225,8 @@ def made_with(subject: Subject) -> Section:
 
 
 SECTIONS: tuple[Callable[[Subject], Section | None], ...] = (
+    interventions,
+    causes,
     reconstructions,
     traversals,
     knowledge,

@@ -1,0 +1,7 @@
+"""Graphs over concepts, and learning them from labels."""
+
+from disentwine.causal.discovery import discover
+from disentwine.causal.graph import Graph
+from disentwine.causal.linear import discover_linear
+
+__all__ = ["Graph", "discover", "discover_linear"]

@@ -1,0 +1,150 @@
+"""Learning a causal graph from a table of labels, from an empty start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import networkx as nx
+import numpy as np
+from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from disentwine.causal.confidence import edge_confidence
+from disentwine.causal.graph import Edge, Graph
+from disentwine.causal.labels import FEWEST_ROWS, checked_labels
+from disentwine.causal.limits import Limits, bits_of_columns, limits
+from disentwine.causal.search import (
+    EXHAUSTIVE,
+    LOCAL_STAGES,
+    Scores,
+    all_scores,
+    local_scores,
+    neighbours,
+)
+from disentwine.causal.terms import Dag, Terms
+from disentwine.contracts.dataset import FloatArray
+from disentwine.errors import UsageError
+from disentwine.progress import ProgressBar
+
+MOST_ROWS = 10_000
+MOST_ROWS_LOCAL = 2_000
+"""For more than five nodes, where thousands of regressions are made."""
+
+SMALLEST_WEIGHT = 1e-3
+"""Of an edge whose cause explains nothing that the other causes do not."""
+
+
+def discover(
+    labels: ArrayLike,
+    names: Sequence[str],
+    *,
+    required: Iterable[Edge] = (),
+    forbidden: Iterable[Edge] = (),
+    tiers: Sequence[Sequence[str]] = (),
+    known: Graph | nx.DiGraph | None = None,
+    bootstrap: int = 0,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> Graph:
+    """The graph whose exogenous terms are the least dependent (see `Terms` for the score).
+
+    All graphs of up to five nodes are compared; more nodes are searched by hill climbing. Effects
+    may be nonlinear and may be determined by their causes, so long as noise is additive (two-valued
+    labels need not even that). What the data cannot tell, such as the direction of a linear effect
+    with Gaussian noise or of one between two-valued labels, is answered with a low confidence.
+
+    A weight is the share of the effect's variance that is explained no longer without the cause.
+
+    Arguments:
+        labels: (n, k), a column a name; rows with NaN are left out.
+        names: of the columns.
+        required: edges (cause, effect) that the graph must have.
+        forbidden: edges that it must not have.
+        tiers: groups of names; no edge leads from a later group to an earlier one.
+        known: the whole graph, of which only weights and confidence are then worked out.
+        bootstrap: average the confidence over so many resamples, each searched anew.
+        seed: of landmarks, restarts and resamples.
+        progress: show a bar; by default on a terminal, when the work is long.
+
+    >>> rng = np.random.default_rng(0)
+    >>> light = rng.uniform(-1, 1, 300)
+    >>> shadow = np.exp(light) + 0.2 * rng.normal(size=300)
+    >>> graph = discover(np.stack([shadow, light], axis=1), ("shadow", "light"))
+    >>> graph, bool(graph.confidence[1, 0] > 0.8)
+    (Graph(light -> shadow), True)
+    """
+    x = checked_labels(labels, names)
+    named = Graph(names, np.zeros((len(names), len(names)))).names
+    bounds = limits(named, required=required, forbidden=forbidden, tiers=tiers)
+    given = None
+    if known is not None:
+        if bounds.required.any() or not (bounds.allowed | np.eye(len(named), dtype=bool)).all():
+            raise UsageError(
+                "known: a whole graph leaves nothing to require or forbid; give either"
+            )
+        given = _parents(known, named)
+    if bootstrap < 0 or seed < 0:
+        raise UsageError("bootstrap and seed must not be negative")
+
+    rng = np.random.default_rng(seed)
+    k = len(named)
+    rows = rng.permutation(len(x))[: MOST_ROWS if k <= EXHAUSTIVE else MOST_ROWS_LOCAL]
+    x = x[rows]
+    stages = 1 if k <= EXHAUSTIVE or given is not None else LOCAL_STAGES
+    show = False if progress is None and k <= EXHAUSTIVE and not bootstrap else progress
+    bar = ProgressBar("causal graph", total=stages * (1 + bootstrap), show=show)
+    # On matrices this small a second thread of the linear algebra only gets in the way.
+    with bar, threadpool_limits(limits=1):
+
+        def learn(table: FloatArray) -> tuple[Terms, Dag, FloatArray]:
+            terms = Terms(table, seed=seed)
+            scores = _scores(terms, bounds, given, rng, bar.advance)
+            chosen = given or min(scores, key=scores.__getitem__)
+            return terms, chosen, edge_confidence(terms, scores)
+
+        terms, chosen, confidence = learn(x)
+        if bootstrap:
+            confidence = np.mean([learn(_resampled(x, rng))[2] for _ in range(bootstrap)], axis=0)
+    return Graph(named, _weights(terms, chosen), np.clip(confidence, 0, 1))
+
+
+def _scores(
+    terms: Terms,
+    bounds: Limits,
+    given: Dag | None,
+    rng: np.random.Generator,
+    on_stage: Callable[[], None],
+) -> Scores:
+    if given is None and terms.k > EXHAUSTIVE:
+        return local_scores(terms, bounds, rng=rng, on_stage=on_stage)
+    if given is None:
+        scores = all_scores(terms, bounds)
+    else:
+        scores = {dag: terms.score(dag) for dag in (given, *neighbours(given, bounds))}
+    on_stage()
+    return scores
+
+
+def _resampled(x: FloatArray, rng: np.random.Generator) -> FloatArray:
+    # Each row once: its double would tell a leave-one-out residual what was left out.
+    rows = np.unique(rng.integers(len(x), size=len(x)))
+    if len(rows) < FEWEST_ROWS or (np.ptp(x[rows], axis=0) == 0).any():
+        return x
+    return np.asarray(x[rng.permutation(rows)])
+
+
+def _parents(known: Graph | nx.DiGraph, names: tuple[str, ...]) -> Dag:
+    graph = known.to_networkx() if isinstance(known, Graph) else known
+    adjacency = Graph.from_networkx(graph, names).adjacency
+    return bits_of_columns(adjacency)
+
+
+def _weights(terms: Terms, dag: Dag) -> FloatArray:
+    weights = np.zeros((terms.k, terms.k))
+    for effect, parents in enumerate(dag):
+        for cause in range(terms.k):
+            if parents >> cause & 1:
+                others = terms.exogenous(effect, parents & ~(1 << cause)).share
+                lost = others - terms.exogenous(effect, parents).share
+                weights[cause, effect] = max(lost, SMALLEST_WEIGHT)
+    return weights

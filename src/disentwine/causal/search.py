@@ -1,0 +1,154 @@
+"""Searching the acyclic graphs for the one of the smallest score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disentwine.causal.limits import Limits
+from disentwine.causal.terms import Dag, Terms
+
+EXHAUSTIVE = 5
+"""Up to so many nodes all graphs are scored; there are 29,281 of five nodes, 3.8 million of six."""
+
+RESTARTS = 10
+LOCAL_STAGES = RESTARTS + 2
+
+Scores = dict[Dag, float]
+"""Every graph that was looked at."""
+
+
+def all_scores(terms: Terms, limits: Limits) -> Scores:
+    """Score every acyclic graph within the limits."""
+    k = terms.k
+    dags = _all_dags(k)
+    allowed, required = (np.array(masks) for masks in limits.parent_masks)
+    dags = dags[((dags & ~allowed) == 0).all(axis=1) & ((dags & required) == required).all(axis=1)]
+    total = np.zeros(len(dags))
+    for i in range(k):
+        for j in range(i + 1, k):
+            parents, which = np.unique(dags[:, [i, j]], axis=0, return_inverse=True)
+            costs = [terms.pair(i, int(a), j, int(b)) for a, b in parents]
+            total += np.array(costs)[which.reshape(-1)]
+    return {tuple(map(int, dag)): float(score) for dag, score in zip(dags, total, strict=True)}
+
+
+def local_scores(
+    terms: Terms,
+    limits: Limits,
+    *,
+    rng: np.random.Generator,
+    on_stage: Callable[[], None] = lambda: None,
+) -> Scores:
+    """Score the graphs that hill climbing meets: from the emptiest, then from the best one shaken.
+
+    At last the best graph is climbed again with each of its edges turned and held so, for an edge
+    is only as sure as the best graph without it is bad.
+    """
+    scores: Scores = {}
+    best = climb(terms, limits, limits.emptiest(), scores)
+    on_stage()
+    for _ in range(RESTARTS):
+        found = climb(terms, limits, _shaken(best, limits, rng), scores)
+        best = min(best, found, key=scores.__getitem__)
+        on_stage()
+    for child, parents in enumerate(best):
+        for cause in _bits(parents):
+            turned = _turned(best, cause, child)
+            held = limits.without(cause, child)
+            if held.permits(turned) and is_acyclic(turned):
+                climb(terms, held, turned, scores)
+    on_stage()
+    return scores
+
+
+def climb(terms: Terms, limits: Limits, start: Dag, scores: Scores) -> Dag:
+    """Take the best single change of an edge until none is better; `scores` gets what was met."""
+
+    def scored(dag: Dag) -> float:
+        if dag not in scores:
+            scores[dag] = terms.score(dag)
+        return scores[dag]
+
+    best = start
+    while True:
+        better = min([best, *neighbours(best, limits)], key=scored)
+        if scored(better) >= scored(best):
+            return best
+        best = better
+
+
+def neighbours(dag: Dag, limits: Limits) -> Iterator[Dag]:
+    """Graphs within the limits that differ in one edge: added, removed or turned."""
+    for child in range(len(dag)):
+        for cause in range(len(dag)):
+            if cause == child:
+                continue
+            changed = _with_parents(dag, child, dag[child] ^ (1 << cause))
+            options = [changed]
+            if dag[child] >> cause & 1:
+                options.append(_turned(dag, cause, child))
+            yield from (d for d in options if limits.permits(d) and is_acyclic(d))
+
+
+def is_acyclic(dag: Dag) -> bool:
+    """Whether nodes without parents can be taken away until none is left.
+
+    >>> is_acyclic((0b10, 0b00)), is_acyclic((0b10, 0b01))
+    (True, False)
+    """
+    left = (1 << len(dag)) - 1
+    while left:
+        roots = sum(1 << i for i in _bits(left) if not dag[i] & left)
+        if not roots:
+            return False
+        left ^= roots
+    return True
+
+
+def adjacency(dag: Dag) -> NDArray[np.bool_]:
+    """(k, k) True where row causes column.
+
+    >>> adjacency((0b10, 0b00))
+    array([[False, False],
+           [ True, False]])
+    """
+    nodes = np.arange(len(dag))
+    return (np.array(dag, dtype=object)[None, :] >> nodes[:, None] & 1).astype(bool)
+
+
+@cache
+def _all_dags(k: int) -> NDArray[np.int64]:
+    candidates = [[s for s in range(1 << k) if not s >> i & 1] for i in range(k)]
+    dags = np.stack(np.meshgrid(*candidates, indexing="ij"), axis=-1).reshape(-1, k)
+    left = np.full(len(dags), (1 << k) - 1)
+    for _ in range(k):
+        removable = np.zeros_like(left)
+        for i in range(k):
+            removable |= np.where((dags[:, i] & left) == 0, 1 << i, 0)
+        left &= ~removable
+    return np.asarray(dags[left == 0], dtype=np.int64)
+
+
+def _shaken(dag: Dag, limits: Limits, rng: np.random.Generator) -> Dag:
+    for _ in range(len(dag)):
+        options = list(neighbours(dag, limits))
+        if options:
+            dag = options[rng.integers(len(options))]
+    return dag
+
+
+def _turned(dag: Dag, cause: int, child: int) -> Dag:
+    without = _with_parents(dag, child, dag[child] & ~(1 << cause))
+    return _with_parents(without, cause, without[cause] | 1 << child)
+
+
+def _with_parents(dag: Dag, child: int, parents: int) -> Dag:
+    return (*dag[:child], parents, *dag[child + 1 :])
+
+
+def _bits(mask: int) -> list[int]:
+    return [i for i in range(mask.bit_length()) if mask >> i & 1]

@@ -1,0 +1,214 @@
+"""CausalVAE: concepts that cause one another, and what would have been had one been different."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from disentwine.causal.graph import Graph
+from disentwine.contracts.model import Batch, Losses
+from disentwine.contracts.ranges import Count, NonNegative, Share
+from disentwine.models.causal import CausalModel, Edges
+from disentwine.models.latent import Likelihood
+from disentwine.nn.convolutional import ImageShape
+from disentwine.nn.gaussian import DiagonalGaussian
+from disentwine.nn.networks import DECODERS, ENCODERS, Network
+from disentwine.nn.scm import LinearSCM, MaskLayer
+from disentwine.objectives.acyclicity import acyclicity
+from disentwine.objectives.elbo import (
+    bernoulli_log_likelihood,
+    gaussian_log_likelihood,
+    kl_to_standard_normal,
+)
+
+FEATURES = 128
+
+
+class CausalLatents(NamedTuple):
+    r"""(n, k, d) each: exogenous $\epsilon$, endogenous $z = C \epsilon$, $\hat z$ after the mask layer."""
+
+    epsilon: Tensor
+    z: Tensor
+    z_hat: Tensor
+
+
+class CausalVAE(CausalModel[CausalLatents]):
+    r"""$\epsilon = h(x, u) + \zeta$, $z = (I - A^T)^{-1} \epsilon$ (eq. 1),
+    $\hat z_i = g_i(A_i \circ z) + \epsilon_i$ (eq. 2), $x = f(\hat z) + \xi$ (eq. 5); minimise
+    $-\mathrm{ELBO} + \alpha H(A) + \beta l_u + \gamma l_m$ (eq. 14).
+
+    Labels are shown to the encoder for a share of the training images only, so that none are needed
+    afterwards; images without labels are learnt from all the same.
+
+    Reference: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
+    M. Yang et al., 2021.
+
+    Arguments:
+        image_shape, concept_names, label_mean, label_scale, learnt_graph: `for_data` reads them
+            from the data set; the graph is learnt from its training labels.
+        dimensions: d, numbers a concept.
+        alpha: weight of the acyclicity H(A) (eq. 13).
+        beta: weight of $l_u$, that A explains the labels (eq. 11).
+        gamma: weight of $l_m$, that the mask layer explains z (eq. 12); concepts without causes
+            have nothing to be explained by and are left out.
+        label_dropout: share of training images whose labels the encoder is not shown.
+        edges: the true graph, where it is known: (cause, effect) pairs.
+        network: "compact", "standard" or "mlp".
+        likelihood: "bernoulli" or "gaussian" pixels.
+
+    >>> from disentwine.data import Pendulum
+    >>> pendulum = Pendulum(size=32)
+    >>> model = CausalVAE.for_data(pendulum)
+    >>> model.do(pendulum.images[0], light_angle=60).shape
+    (32, 32, 3)
+    """
+
+    def __init__(
+        self,
+        *,
+        image_shape: ImageShape,
+        concept_names: tuple[str, ...],
+        label_mean: tuple[float, ...],
+        label_scale: tuple[float, ...],
+        learnt_graph: dict[str, Any],
+        dimensions: Count = 4,
+        alpha: NonNegative = 1.0,
+        beta: NonNegative = 1.0,
+        gamma: NonNegative = 1.0,
+        label_dropout: Share = 0.5,
+        edges: Edges | None = None,
+        network: Network = "compact",
+        likelihood: Likelihood = "bernoulli",
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape,
+            concept_names=concept_names,
+            label_mean=label_mean,
+            label_scale=label_scale,
+            learnt_graph=learnt_graph,
+        )
+        self.dimensions = dimensions
+        self.alpha, self.beta, self.gamma = alpha, beta, gamma
+        self.label_dropout = label_dropout
+        self.edges = edges
+        self.network = network
+        self.likelihood = likelihood
+        k = len(concept_names)
+        self.features = nn.Sequential(ENCODERS[network](image_shape, FEATURES), nn.ReLU())
+        self.h = nn.Linear(FEATURES + 2 * k, 2 * k * dimensions)
+        self.scm = LinearSCM(torch.tensor(self.start.weights, dtype=torch.float32))
+        self.mask = MaskLayer(self.scm.edges, dimensions=dimensions)
+        self.f = DECODERS[network](k * dimensions, image_shape)
+        if likelihood == "gaussian":
+            self.log_scale = nn.Parameter(torch.zeros(()))
+
+    @property
+    def graph(self) -> Graph:
+        """What causes what, with A as it is now for weights."""
+        weights = self.scm.A.detach().double().cpu().numpy()
+        return Graph(self.concept_names, weights, self.start.confidence)
+
+    def posterior(
+        self, x: Tensor, u: Tensor | None = None, given: Tensor | None = None
+    ) -> DiagonalGaussian:
+        r"""$q(\epsilon|x, u)$, flat (n, k d); labels that are not given are not looked at.
+
+        Arguments:
+            x: images.
+            u: (n, k) standardised labels.
+            given: (n, k) 1 where a label is given, 0 elsewhere.
+        """
+        blank = x.new_zeros(len(x), len(self.concept_names))
+        u, given = (blank, blank) if u is None or given is None else (u * given, given)
+        return DiagonalGaussian.from_features(
+            self.h(torch.cat([self.features(x), u, given], dim=1))
+        )
+
+    def latents(self, epsilon: Tensor) -> CausalLatents:
+        """The causal layer and the mask layer over flat exogenous terms."""
+        epsilon = self._by_concept(epsilon)
+        z = self.scm(epsilon)
+        return CausalLatents(epsilon, z, self.mask(z, self.scm.A) + epsilon)
+
+    def loss(self, batch: Batch) -> Losses:
+        """Every term of eq. 14, in nats; squared distances for $l_u$ and $l_m$."""
+        known = batch.u.isfinite().to(batch.x.dtype)
+        u = self.standardise(batch.u)
+        shown = torch.rand(len(u), 1, device=u.device) >= self.label_dropout
+        q = self.posterior(batch.x, u, known * shown)
+        latents = self.latents(q.sample())
+        A, C = self.scm.A, self.scm.C
+        caused = self.scm.edges.any(dim=0)
+        unexplained = (latents.z - self.mask(latents.z, A))[:, caused].square().sum((1, 2))
+        terms = {
+            "reconstruction": -self._log_likelihood(batch.x, latents),
+            "kl_epsilon": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
+            "kl_z": self._label_divergence(q, C, u, known),
+            "acyclicity": acyclicity(A),
+            "l_u": ((u - u @ A) * known)[:, caused].square().sum(1),
+            "l_m": unexplained,
+        }
+        return Losses(terms, {"acyclicity": self.alpha, "l_u": self.beta, "l_m": self.gamma})
+
+    def _label_divergence(self, q: DiagonalGaussian, C: Tensor, u: Tensor, known: Tensor) -> Tensor:
+        r"""$D_{KL}(q(z|x,u) \,\|\, \prod_i \mathcal{N}(u_i, 1))$ of z = C epsilon, over known labels.
+
+        The covariance of z is $C \Sigma C^T$ with $\det C = 1$, since A is acyclic.
+        """
+        log_variance = self._by_concept(q.log_variance)
+        mean = self.scm(self._by_concept(q.mean))
+        variance = torch.einsum("ij,njd->nid", C.square(), log_variance.exp())
+        distance = (mean - u[..., None]).square()
+        divergence: Tensor = 0.5 * (variance + distance - 1 - log_variance)
+        return (divergence * known[..., None]).sum((1, 2))
+
+    def _by_concept(self, flat: Tensor) -> Tensor:
+        """(n, k d) to (n, k, d)."""
+        return flat.view(len(flat), -1, self.dimensions)
+
+    def _log_likelihood(self, x: Tensor, latents: CausalLatents) -> Tensor:
+        output = self.f(latents.z_hat.flatten(1))
+        if self.likelihood == "gaussian":
+            return gaussian_log_likelihood(x, output, scale=self.log_scale.exp())
+        return bernoulli_log_likelihood(x, output)
+
+    def abduct(self, x: Tensor) -> CausalLatents:
+        return self.latents(self.posterior(x).mean)
+
+    def values(self, latents: CausalLatents) -> Tensor:
+        return latents.z_hat.mean(-1)
+
+    def move(self, latents: CausalLatents, moved: Mapping[int, Tensor]) -> CausalLatents:
+        """Set concepts at the mask layer's input and output; what they cause follows, in order.
+
+        A concept's d numbers move together, so that setting a concept to the value it has changes
+        nothing; what is not caused by a moved concept is kept to the bit.
+        """
+        A = self.scm.A
+        z, z_hat = list(latents.z.unbind(1)), list(latents.z_hat.unbind(1))
+        touched = set(moved)
+        for i, value in moved.items():
+            change = (value - latents.z_hat[:, i].mean(-1))[:, None]
+            z[i], z_hat[i] = z[i] + change, z_hat[i] + change
+        for i in map(self.concept_names.index, self.start.order):
+            causes = set(torch.nonzero(self.scm.edges[:, i])[:, 0].tolist())
+            if i in moved or not causes & touched:
+                continue
+            touched.add(i)
+            now = torch.stack(z, dim=1)
+            z[i] = torch.einsum("j,njd->nd", A[:, i], now) + latents.epsilon[:, i]
+            z_hat[i] = self.mask.effect(i, now, A) + latents.epsilon[:, i]
+        return CausalLatents(latents.epsilon, torch.stack(z, dim=1), torch.stack(z_hat, dim=1))
+
+    def paint(self, latents: CausalLatents) -> Tensor:
+        output: Tensor = self.f(latents.z_hat.flatten(1))
+        return output.clamp(0, 1) if self.likelihood == "gaussian" else output.sigmoid()
+
+    @torch.no_grad()
+    def sample(self, n: int) -> Tensor:
+        """Images painted from the prior of the exogenous terms."""
+        k = len(self.concept_names) * self.dimensions
+        return self.paint(self.latents(torch.randn(n, k, device=self.mean.device)))
