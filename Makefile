@@ -16,6 +16,7 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)
 	$(BIN)/disentwine demo
+	@echo "next: . $(BIN)/activate && disentwine --help"
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -35,6 +35,8 @@ __all__ = ["VAE", "BetaVAE", "CausalVAE", "data", "evaluate", "fit", "load_run"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("disentwine")
     if name == "data":
         return import_module("disentwine.data")
     if name in _HOMES:

@@ -41,12 +41,11 @@ class ProgressBar:
         visible = sys.stderr.isatty() if show is None else show
         self._progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=16),
             MofNCompleteColumn(),
             RateColumn(),
-            TextColumn("left"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[values]}"),
+            TextColumn("left  {task.fields[values]}"),
             console=Console(stderr=True),
             disable=not visible,
         )

@@ -184,7 +184,9 @@ def test_local_search_finds_what_all_graphs_would() -> None:
         x, names, _ = labels("flow", seed, 0.1)
         terms, free = Terms(x, seed=0), limits(names)
         local = local_scores(terms, free, rng=np.random.default_rng(0))
-        assert min(local.values()) == pytest.approx(min(all_scores(terms, free).values()))
+        every = all_scores(terms, free)
+        assert min(local.values()) == pytest.approx(min(every.values()))
+        assert all(score == pytest.approx(every[dag]) for dag, score in local.items())
 
 
 def test_every_stage_of_the_search_is_told() -> None:

@@ -68,15 +68,15 @@ def local_scores(
 def climb(terms: Terms, limits: Limits, start: Dag, scores: Scores) -> Dag:
     """Take the best single change of an edge until none is better; `scores` gets what was met."""
 
-    def scored(dag: Dag) -> float:
-        if dag not in scores:
-            scores[dag] = terms.score(dag)
-        return scores[dag]
-
     best = start
+    scores.setdefault(best, terms.score(best))
     while True:
-        better = min([best, *neighbours(best, limits)], key=scored)
-        if scored(better) >= scored(best):
+        better = best
+        for dag in neighbours(best, limits):
+            if dag not in scores:
+                scores[dag] = scores[best] + terms.change(best, dag)
+            better = min(better, dag, key=scores.__getitem__)
+        if better == best:
             return best
         best = better
 

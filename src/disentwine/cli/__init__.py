@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version as package_version
+from typing import Annotated
 
 import typer
 
@@ -17,10 +19,21 @@ from disentwine.errors import DisentwineError
 
 app = typer.Typer(
     name="disentwine",
-    help="Representations you can intervene on.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Representations you can intervene on."""
+    if version:
+        print(f"disentwine {package_version('disentwine')}")
+        raise typer.Exit
+
+
 for verb in (demo, train, evaluate, do, report, runs):
     app.command()(verb)
 app.add_typer(data_app, name="data")

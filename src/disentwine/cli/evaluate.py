@@ -23,7 +23,8 @@ def evaluate(
     """Print every score that applies to a run, measured on its test split."""
     from rich.console import Console
 
-    from disentwine.cli.tables import print_scores, print_skipped
+    from disentwine.cli.show import scores_title
+    from disentwine.cli.tables import print_comparison, print_scores, print_skipped
     from disentwine.models.baselines import BASELINES
     from disentwine.report import evaluate_baseline, evaluate_run
     from disentwine.report.matrices import save_matrices
@@ -46,14 +47,15 @@ def evaluate(
             for name in (BASELINES if baselines == "all" else filter(None, baselines.split(",")))
         }
     if as_json:
-        rows = [to_json(score) for score in found.scores]
+        step = {"step": loaded.checkpoint.step}
+        rows = [{**to_json(score), **step} for score in found.scores]
         rows += [{"baseline": n, **to_json(s)} for n, other in others.items() for s in other.scores]
         print(json.dumps(rows, indent=1))
         return
-    print_scores(found.scores, title=f"{run} on the {found.split} split")
+    print_scores(found.scores, title=scores_title(loaded, found.split))
     print_skipped(found.skipped)
-    for name, other in others.items():
-        print_scores(other.scores, title=f"{name} on the {other.split} split")
-        print_skipped(other.skipped)
+    if others:
+        compared = {str(run): found.scores} | {n: other.scores for n, other in others.items()}
+        print_comparison(compared, title="beside representations that need no network")
     for picture in save_matrices(found, loaded.figures):
         print(f"picture: {picture}")

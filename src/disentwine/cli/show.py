@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,15 @@ def train_and_show(recipe: Recipe, out: Path) -> None:
     from disentwine.report import live_figures
     from disentwine.training.train import train_recipe
 
+    steps, model, data = recipe.training["steps"], recipe.model["name"], recipe.data["name"]
+    print(f"training {model} on {data} for {steps:,} steps in {out}", file=sys.stderr)
     show_run(train_recipe(recipe, out, hook=live_figures))
+
+
+def scores_title(run: Run, split: str) -> str:
+    """What was scored: which run, on which images, with the weights of which step."""
+    step, steps = run.checkpoint.step, run.recipe.training["steps"]
+    return f"{run.path} on the {split} split, with the weights of step {step:,} of {steps:,}"
 
 
 def show_run(run: Run) -> None:
@@ -24,5 +33,5 @@ def show_run(run: Run) -> None:
     from disentwine.report import evaluate_run, write_report
 
     found = evaluate_run(run)
-    print_scores(found.scores, title=f"{run.path} on the {found.split} split")
+    print_scores(found.scores, title=scores_title(run, found.split))
     print(f"report: {write_report(run, found=found)}")

@@ -10,20 +10,34 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+from disentwine.errors import DisentwineError
+
 if TYPE_CHECKING:
     from disentwine.contracts.score import Score
     from disentwine.training.run import Run
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under a title; columns named with a leading ">" are aligned to the right."""
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column.lstrip(">"), justify="right" if column[0] == ">" else "left")
+PIPED_WIDTH = 160
+FEW = 100
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = ""
+) -> None:
+    """Print rows under a title; columns named with a leading ">" are aligned to the right.
+
+    Columns that are empty in every row are left out.
+    """
+    kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
+    for i in kept:
+        name = columns[i].lstrip(">")
+        right = columns[i].startswith(">")
+        table.add_column(name, justify="right" if right else "left", no_wrap=right or i == 0)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(row[i] for i in kept))
     console = Console()
-    console.print(table, width=None if console.is_terminal else 120)
+    (console if console.is_terminal else Console(width=PIPED_WIDTH)).print(table)
 
 
 def print_scores(scores: Sequence[Score], *, title: str) -> None:
@@ -35,13 +49,25 @@ def print_scores(scores: Sequence[Score], *, title: str) -> None:
             score.name,
             f"{score.value:.5g}",
             optional(score.details.get("spread"), ".2g"),
-            f"{score.n:,}",
             optional(score.noise_floor, ".3g"),
+            f"{score.n:,}",
             optional(score.details.get("seconds"), ".1f"),
         )
         for score in scores
     ]
-    print_table(title, ("score", ">value", ">seed spread", ">n", ">floor", ">seconds"), rows)
+    caption = "floor: what the same estimator answers on codes dealt to the wrong images"
+    if scores and min(score.n for score in scores) < FEW:
+        caption += f"\nfewer than {FEW} images: scores of codes and factors are mostly chance"
+    columns = ("score", ">value", ">seed spread", ">floor", ">n", ">seconds")
+    print_table(title, columns, rows, caption=caption)
+
+
+def print_comparison(found: Mapping[str, Sequence[Score]], *, title: str) -> None:
+    """One row a score, one column a representation."""
+    names = list(dict.fromkeys(score.name for scores in found.values() for score in scores))
+    values = {label: {s.name: f"{s.value:.4g}" for s in scores} for label, scores in found.items()}
+    rows = [(name, *(values[label].get(name, "") for label in found)) for name in names]
+    print_table(title, ("score", *(f">{label}" for label in found)), rows)
 
 
 def print_skipped(skipped: Mapping[str, str]) -> None:
@@ -50,26 +76,30 @@ def print_skipped(skipped: Mapping[str, str]) -> None:
 
 
 def print_runs(runs: Sequence[Run], folder: Path) -> None:
-    rows = []
-    for run in runs:
-        status, recipe = run.status, run.recipe
-        best = status.get("best")
-        rows.append(
-            (
-                str(run.path),
-                recipe.model["name"],
-                recipe.data["name"],
-                status["state"],
-                f"{status.get('step', 0):,} of {recipe.training['steps']:,}",
-                f"{best['score']:.6g}" if best else "",
-                f"{status.get('seconds', 0) / 60:.1f}",
-            )
-        )
-    columns = ("run", "model", "data", "state", ">steps", ">best validation loss", ">minutes")
-    if rows:
-        print_table(f"runs in {folder}", columns, rows)
-    else:
+    if not folder.is_dir():
+        print(f"there is no folder {folder}; 'disentwine demo' makes a run in runs/demo")
+    elif not runs:
         print(f"no runs in {folder}; 'disentwine demo' makes one")
+    else:
+        columns = ("run", "model", "data", "state", ">steps", ">best loss", ">minutes")
+        print_table(f"runs in {folder}", columns, [_run_row(run) for run in runs])
+
+
+def _run_row(run: Run) -> tuple[str, ...]:
+    try:
+        status, recipe = run.status, run.recipe
+    except DisentwineError as error:
+        return (str(run.path), "", "", f"unreadable: {error}", "", "", "")
+    best = status.get("best")
+    return (
+        str(run.path),
+        recipe.model["name"],
+        recipe.data["name"],
+        status["state"],
+        f"{status.get('step', 0):,} of {recipe.training['steps']:,}",
+        f"{best['score']:.6g}" if best else "",
+        f"{status.get('seconds', 0) / 60:.1f}",
+    )
 
 
 def print_recipes() -> None:

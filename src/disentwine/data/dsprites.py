@@ -85,8 +85,9 @@ def find_variant(variant: Variant) -> Path:
         )
     except DataError as missing:
         present = [other for other in get_args(Variant) if existing_files(places(other))]
-        others = ", ".join(f"variant='{name}'" for name in present) or "no other variant"
-        raise DataError(f"{missing}. At hand: {others}, or Shapes2D, which is drawn") from None
+        others = ", ".join(f"variant={name}" for name in present)
+        instead = f"At hand: {others}; or" if others else "Instead,"
+        raise DataError(f"{missing}. {instead} 'shapes2d' is drawn and needs no file") from None
 
 
 def read_factors(path: Path, variant: Variant) -> FloatArray:

@@ -138,7 +138,7 @@ def evaluate(
             means.add(rebuilt.name, rebuilt.value, len(chunk))
             codes.append(np.asarray(model.represent(pictures)))
             q = model.posterior(batch.x) if isinstance(model, Infers) else None
-            if isinstance(q, DiagonalGaussian) and q.mean.ndim == 2:
+            if isinstance(q, DiagonalGaussian) and q.mean.shape == codes[-1].shape:
                 kl = kl_to_standard_normal(q.mean, q.log_variance).double().mean(0)
                 means.add("unit kl", kl.cpu().numpy(), len(chunk))
 

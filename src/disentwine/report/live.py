@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from disentwine import figures
@@ -14,7 +16,7 @@ from disentwine.training.storage import write_atomically
 PAIRS = 8
 
 
-def live_figures(run: Run, dataset: Dataset) -> OnSave:
+def live_figures(path: Path, dataset: Dataset) -> OnSave:
     """A hook for `fit` that redraws `reconstructions.png` and `losses.png` in the run's figures.
 
     Images are of the validation split; the report shows the test split when training is done.
@@ -24,6 +26,7 @@ def live_figures(run: Run, dataset: Dataset) -> OnSave:
     originals = dataset.images[chosen]
 
     def draw(model: Model, step: int) -> None:
+        run = Run(path)
         pictures = {
             "reconstructions": figures.image_pairs(originals, model.reconstruct(originals)),
             "losses": figures.loss_curves(run.metrics),

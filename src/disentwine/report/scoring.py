@@ -15,6 +15,9 @@ from disentwine.contracts.score import Score
 from disentwine.errors import DisentwineError, UsageError, did_you_mean
 from disentwine.metrics.registry import METRICS, Metric
 
+MEASURED_TOGETHER = {"mic": "mic-tic", "tic": "mic-tic"}
+"""Scores that one metric answers with, by their own names."""
+
 MetricNames = Literal["all", "none"] | Sequence[str]
 
 
@@ -33,11 +36,11 @@ def chosen_metrics(names: MetricNames) -> list[str]:
     """The metrics that a user asked for, by name."""
     if names == "all":
         return list(METRICS)
-    wanted = [] if names == "none" else list(names)
+    wanted = [] if names == "none" else [MEASURED_TOGETHER.get(name, name) for name in names]
     for name in wanted:
         if name not in METRICS:
             raise UsageError(f"there is no metric '{name}'. {did_you_mean(name, METRICS)}")
-    return wanted
+    return list(dict.fromkeys(wanted))
 
 
 def score_codes(

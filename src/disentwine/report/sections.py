@@ -134,7 +134,7 @@ def activity(subject: Subject) -> Section | None:
     alive, units = int(subject.alive.sum()), len(subject.alive)
     text = f"{alive} of {units} units are alive: their code differs from image to image."
     if alive < units:
-        text += " The others are drawn faint; what they carry is the same for every image."
+        text += " The others, whose code varies by less than 0.01, are drawn faint."
     text += f" The {len(shown)} busiest are shown." if len(shown) < units else ""
     return Section(
         "What each unit carries",

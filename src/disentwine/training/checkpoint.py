@@ -111,7 +111,10 @@ def load_newest(folder: Path, *, use: Use = lambda checkpoint, path: None) -> Ch
             tell_refusal(refusal, instead=path)
         return checkpoint
     if refusals:
-        raise CheckpointError("no checkpoint can be trusted: " + "; ".join(refusals))
+        raise CheckpointError(
+            f"no checkpoint can be trusted: {'; '.join(refusals)}. Bring {folder} back from a copy, "
+            f"or remove the run and train it again"
+        )
     return None
 
 

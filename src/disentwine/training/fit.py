@@ -96,16 +96,11 @@ def fit(
     for name in ("train", "validation"):
         if len(dataset.split[name]) == 0:
             raise DataError(f"the {name} split is empty: give the data set more images")
-    run = None
-    if out is not None:
-        run = open_run(Path(out), recipe_of(model, dataset, training=training, seed=seed))
+    recipe = recipe_of(model, dataset, training=training, seed=seed) if out is not None else None
     keep_freed_memory()
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng())
         stack.enter_context(_threads(threads))
-        if run is not None:
-            stack.enter_context(run.locked())
-            stack.enter_context(_naming_the_last_checkpoint(run))
         trainer = Trainer(
             model,
             dataset,
@@ -117,6 +112,11 @@ def fit(
             device=device,
             seed=seed,
         )
+        # Nothing is written until all that can be wrong with the arguments has been found.
+        run = open_run(Path(out), recipe) if out is not None and recipe is not None else None
+        if run is not None:
+            stack.enter_context(run.locked())
+            stack.enter_context(_naming_the_last_checkpoint(run))
         keeper: Keeper = MemoryKeeper(trainer) if run is None else RunKeeper(run, trainer)
         stack.callback(keeper.close)
         stop = stack.enter_context(PoliteStop())
@@ -143,7 +143,7 @@ def fit(
                 keeper.record("train", shown)
             if trainer.step % save_every == 0 or trainer.step == steps:
                 validate_and_save()
-            bar.advance(shown)
+            bar.advance({"loss": shown["loss"]} if shown else None)
             if stop.requested is not None:
                 keeper.save()
                 raise Interrupted(

@@ -71,7 +71,7 @@ def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
     from disentwine.training.fit import fit
 
     problems = [
-        f"{key}: unknown section. {did_you_mean(str(key), SECTIONS)}"
+        f"{key}: unknown section. {_nearest_section(str(key), content)}"
         for key in content
         if key not in SECTIONS
     ]
@@ -92,6 +92,22 @@ def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
     return Recipe(data, model, training, seed)
 
 
+def _nearest_section(key: str, content: Mapping[str, Any]) -> str:
+    """A key that belongs into a section is told which; other words the nearest section."""
+    from disentwine.training.fit import fit
+
+    places: dict[str, Any] = {"training": fit}
+    for label, table in (("model", MODELS), ("data", DATASETS)):
+        section = content.get(label)
+        name = section.get("name") if isinstance(section, Mapping) else section
+        if isinstance(name, str) and name in table:
+            places[label] = table[name]
+    for label, owner in places.items():
+        if key in inspect.signature(owner).parameters:
+            return f"Did you mean '{label}.{key}'?"
+    return did_you_mean(key, SECTIONS)
+
+
 def seed_problems(seed: Any) -> list[str]:
     """What is wrong with a seed; torch and NumPy take different ranges."""
     if isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63:
@@ -102,8 +118,10 @@ def seed_problems(seed: Any) -> list[str]:
 def read_recipe(name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe from a file, or a ready one by its name, and apply `key=value` overrides."""
     content = read_sections(name)
-    for key, value in parse_options(overrides).items():
-        _override(content, key, value)
+    options = parse_options(overrides)
+    # Another system has arguments of its own: its name comes first, and clears the section.
+    for key in sorted(options, key=lambda key: not key.endswith(".name")):
+        _override(content, key, options[key])
     return parse_recipe(content, source=str(name))
 
 
@@ -213,4 +231,6 @@ def _override(content: dict[str, Any], key: str, value: Any) -> None:
         place = place.setdefault(parent, {})
         if not isinstance(place, dict):
             raise UsageError(f"{key}: '{parent}' holds a single value, not keys")
+    if last == "name" and place.get("name") != value:
+        place.clear()
     place[last] = value

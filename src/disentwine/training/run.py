@@ -19,6 +19,7 @@ from disentwine.training.checkpoint import (
     WEIGHTS,
     Checkpoint,
     checkpoint_path,
+    checkpoint_steps,
     load_best,
     load_newest,
     load_weights,
@@ -137,26 +138,39 @@ def load_run(path: str | Path, *, which: Literal["best", "last"] = "best") -> Ru
     return Run(path, which=which)
 
 
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a run."""
+    return (path / RECIPE).is_file()
+
+
 def open_run(path: Path, recipe: Recipe) -> Run:
     """Start a run folder, or open an unfinished one for resuming; never overwrite one."""
     with storage_errors(path):
         names = [item.name for item in path.iterdir()] if path.is_dir() else []
     if RECIPE not in names:
         if not all(name.startswith(HALF_WRITTEN) for name in names):
-            raise UsageError(f"{path} is not empty and not a run folder; choose another --out")
+            raise UsageError(
+                f"{path} is not empty and not a run folder; choose another folder for out"
+            )
         make_folder(path)
         write_atomically(path / RECIPE, recipe.to_yaml())
         make_folder(path / "checkpoints")
         return Run(path)
     run = Run(path)
+    if not run.finished and not checkpoint_steps(run.checkpoints):
+        write_atomically(path / RECIPE, recipe.to_yaml())
+        make_folder(run.checkpoints)
+        return Run(path)
     differences = _differences(asdict(run.recipe), asdict(recipe))
     if differences:
         raise UsageError(
-            f"{path} holds a run of another recipe ({'; '.join(differences)}); choose another --out"
+            f"{path} holds a run of another recipe ({'; '.join(differences)}); "
+            f"choose another folder for out"
         )
     if run.finished:
         raise UsageError(
-            f"{path} holds a finished run, which is never overwritten; choose another --out"
+            f"{path} holds a finished run, which is never overwritten; choose another folder for "
+            f"out, or look at it with 'disentwine evaluate' and 'disentwine report'"
         )
     make_folder(run.checkpoints)
     return run

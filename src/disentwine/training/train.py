@@ -8,7 +8,7 @@ from pathlib import Path
 from disentwine.contracts.dataset import Dataset
 from disentwine.training.fit import OnSave, fit
 from disentwine.training.recipe import Recipe
-from disentwine.training.run import Run, open_run
+from disentwine.training.run import Run, is_run, open_run
 from disentwine.training.trainer import fixed_noise
 
 
@@ -17,7 +17,7 @@ def train_recipe(
     out: Path,
     *,
     progress: bool | None = None,
-    hook: Callable[[Run, Dataset], OnSave] | None = None,
+    hook: Callable[[Path, Dataset], OnSave] | None = None,
 ) -> Run:
     """Build what a recipe names, train it in the folder `out`, and return the run.
 
@@ -27,11 +27,14 @@ def train_recipe(
         progress: show the bar; by default on a terminal only.
         hook: makes what is called after every checkpoint, such as `report.live_figures`.
     """
-    run = open_run(out, recipe)
-    dataset = run.dataset
+    if is_run(out):
+        open_run(out, recipe)
+    dataset = recipe.build_dataset()
     with fixed_noise(recipe.seed):
         model = recipe.build_model(dataset)
-    on_save = hook(run, dataset) if hook is not None else None
+    on_save = hook(out, dataset) if hook is not None else None
     options = {**recipe.training, "seed": recipe.seed, "progress": progress, "on_save": on_save}
     fit(model, dataset, **options, out=out)
+    run = Run(out)
+    run.dataset = dataset
     return run

@@ -14,7 +14,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Losses, Model
-from disentwine.errors import CheckpointError, DivergenceError
+from disentwine.errors import CheckpointError, DivergenceError, UsageError
 from disentwine.training.checkpoint import (
     TRAINING,
     WEIGHTS,
@@ -60,7 +60,13 @@ class Trainer:
     ) -> None:
         from lightning_fabric import Fabric
 
-        self.fabric = Fabric(accelerator=device, devices=1, precision=precision)
+        try:
+            self.fabric = Fabric(accelerator=device, devices=1, precision=precision)
+        except (RuntimeError, ValueError) as error:
+            raise UsageError(
+                f"training.device={device} with training.precision={precision} is not to be had "
+                f"on this machine; device 'auto' and precision '32-true' always are"
+            ) from error
         self.model = model
         self.dataset = dataset
         self.steps = steps
