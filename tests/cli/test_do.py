@@ -1,0 +1,60 @@
+"""disentwine do: one picture in, the picture that would have been out."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from disentwine import VAE, CausalVAE, data, fit
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A causal run, a plain one, and a picture."""
+    folder = tmp_path_factory.mktemp("runs")
+    pendulum = data.Pendulum(size=32)
+    edges = tuple(pendulum.graph.edges)
+    options = {"steps": 2, "batch_size": 8, "threads": 1}
+    fit(CausalVAE.for_data(pendulum, edges=edges), pendulum, out=folder / "causal", **options)
+    fit(VAE.for_data(pendulum, latent=2), pendulum, out=folder / "plain", **options)
+    Image.fromarray(pendulum.images[0]).resize((50, 40)).save(folder / "scene.png")
+    return folder
+
+
+def test_a_picture_is_drawn(command: Any, runs: Path) -> None:
+    answer = command("do", runs / "causal", runs / "scene.png", "light_angle=60", "--out", "cf.png")
+    assert answer.code == 0, answer.err
+    assert np.asarray(Image.open("cf.png")).shape == (32, 32, 3)
+    assert "light_angle" in answer.out
+    again = command("do", runs / "causal", runs / "scene.png", "light_angle=60", "--out", "cf.png")
+    assert again.code == 2
+    assert "exists already" in again.err
+
+
+@pytest.mark.parametrize(
+    ("run", "picture", "word", "hint"),
+    [
+        ("causal", "scene.png", "lihgt_angle=60", "Did you mean 'light_angle'?"),
+        ("causal", "scene.png", "light_angle=high", "give a number"),
+        ("causal", "scene.png", "light_angle", "key=value"),
+        ("causal", "none.png", "light_angle=60", "none.png"),
+        ("plain", "scene.png", "light_angle=60", "without concepts"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    command: Any, runs: Path, run: str, picture: str, word: str, hint: str
+) -> None:
+    answer = command("do", runs / run, runs / picture, word)
+    assert answer.code in (1, 2)
+    assert hint in answer.err
+    assert not Path("counterfactual.png").exists()
+
+
+def test_the_report_shows_interventions_and_the_graph(command: Any, runs: Path) -> None:
+    answer = command("report", runs / "causal")
+    assert answer.code == 0, answer.err
+    page = (runs / "causal" / "report.html").read_text()
+    assert "What would have been" in page
+    assert "It is the true graph, edge for edge." in page
