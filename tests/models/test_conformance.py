@@ -18,6 +18,7 @@ NAMES = ("cause", "effect", "outcome", "other")
 SHAPES = [(16, 16, 1), (20, 24, 3)]
 FURTHER: dict[str, list[dict[str, Any]]] = {
     "vae": [{"warm_up_steps": 5}],
+    "causal-vae/layered": [{"edges": (("cause", "effect"),)}, {"edges": ()}],
     "causal-vae": [{"edges": (("cause", "effect"), ("effect", "outcome"))}, {"edges": ()}],
     "beta-vae": [{"capacity": 5.0, "warm_up_steps": 5}, {"beta": 0.0}],
 }

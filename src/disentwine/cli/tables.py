@@ -29,7 +29,7 @@ def print_table(
     Columns that are empty in every row are left out.
     """
     kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
-    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
+    table = Table()
     for i in kept:
         name = columns[i].lstrip(">")
         right = columns[i].startswith(">")
@@ -37,7 +37,10 @@ def print_table(
     for row in rows:
         table.add_row(*(row[i] for i in kept))
     console = Console()
-    (console if console.is_terminal else Console(width=PIPED_WIDTH)).print(table)
+    wide = console if console.is_terminal else Console(width=PIPED_WIDTH)
+    for part in (title, table, caption):
+        if part:
+            wide.print(part)
 
 
 def print_scores(scores: Sequence[Score], *, title: str) -> None:

@@ -36,6 +36,7 @@ def fit(
     steps: Count = 3000,
     batch_size: Count = 64,
     learning_rate: Positive = 1e-3,
+    final_learning_rate: Positive | None = None,
     clip_norm: Positive | None = None,
     log_every: Count = 50,
     save_every: Count = 500,
@@ -59,6 +60,7 @@ def fit(
         steps: updates to make.
         batch_size: images an update.
         learning_rate: Adam's.
+        final_learning_rate: what it falls to in a straight line; none keeps it constant.
         clip_norm: largest norm of the gradient; none leaves it alone.
         log_every: updates between two records of the training loss.
         save_every: updates between two validations, each followed by a checkpoint.
@@ -81,6 +83,7 @@ def fit(
         "steps": steps,
         "batch_size": batch_size,
         "learning_rate": learning_rate,
+        "final_learning_rate": final_learning_rate,
         "clip_norm": clip_norm,
         "log_every": log_every,
         "save_every": save_every,
@@ -107,6 +110,7 @@ def fit(
             steps=steps,
             batch_size=batch_size,
             learning_rate=learning_rate,
+            final_learning_rate=final_learning_rate,
             clip_norm=clip_norm,
             precision=precision,
             device=device,

@@ -15,6 +15,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Losses, Model
 from disentwine.errors import CheckpointError, DivergenceError, UsageError
+from disentwine.objectives.schedules import linear
 from disentwine.training.checkpoint import (
     TRAINING,
     WEIGHTS,
@@ -39,6 +40,7 @@ class Trainer:
         steps: updates in the whole training; validation sees schedules as they end.
         batch_size: images an update.
         learning_rate: Adam's.
+        final_learning_rate: what it falls to in a straight line; none keeps it constant.
         clip_norm: largest norm of the gradient; none leaves it alone.
         precision: Lightning Fabric's, such as "32-true" or "bf16-mixed".
         device: "auto", "cpu", "cuda" or "mps".
@@ -53,6 +55,7 @@ class Trainer:
         steps: int,
         batch_size: int,
         learning_rate: float,
+        final_learning_rate: float | None = None,
         clip_norm: float | None,
         precision: Any,
         device: str,
@@ -72,6 +75,8 @@ class Trainer:
         self.steps = steps
         self.batch_size = batch_size
         self.clip_norm = clip_norm
+        self.learning_rate = learning_rate
+        self.final_learning_rate = final_learning_rate
         self.seed = seed
         self.step = 0
         self.best: dict[str, float] | None = None
@@ -102,6 +107,14 @@ class Trainer:
         self._refuse_divergence(means, "training")
         self.fabric.backward(losses.total)
         self._check_gradient()
+        if self.final_learning_rate is not None:
+            for group in self.optimiser.param_groups:
+                group["lr"] = linear(
+                    self.step,
+                    start=self.learning_rate,
+                    end=self.final_learning_rate,
+                    steps=self.steps,
+                )
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
         self.step += 1

@@ -1,0 +1,106 @@
+"""The layered CausalVAE: effects follow their causes, and layers see their own concepts alone."""
+
+import numpy as np
+import pytest
+import torch
+
+from disentwine.causal.graph import Graph
+from disentwine.contracts.model import Batch
+from disentwine.data import Pendulum
+from disentwine.models import LayeredCausalVAE
+from disentwine.nn.painters import LayeredDecoder, Painter
+
+NAMES = ("angle", "light", "length", "position")
+EDGES = tuple((cause, effect) for cause in NAMES[:2] for effect in NAMES[2:])
+GROUPS = ((0,), (1,), (2, 3))
+
+
+@pytest.fixture
+def model() -> LayeredCausalVAE:
+    torch.manual_seed(0)
+    return LayeredCausalVAE(
+        image_shape=(16, 16, 3),
+        concept_names=NAMES,
+        label_mean=(0.0, 90.0, 5.0, 10.0),
+        label_scale=(20.0, 20.0, 2.0, 3.0),
+        learnt_graph=Graph.from_edges(NAMES, EDGES).to_json(),
+        groups=GROUPS,
+    ).eval()
+
+
+@pytest.fixture
+def x() -> torch.Tensor:
+    return torch.rand(5, 3, 16, 16, generator=torch.Generator().manual_seed(1))
+
+
+def test_what_is_not_caused_does_not_move(model: LayeredCausalVAE, x: torch.Tensor) -> None:
+    with torch.no_grad():
+        z = model.abduct(x)
+        for i, name in enumerate(NAMES):
+            after = model.move(z, {i: torch.full((5,), 1.3)})
+            follows = {name, *model.graph.descendants(name)}
+            for j, other in enumerate(NAMES):
+                assert torch.equal(z[:, j], after[:, j]) == (other not in follows)
+            assert (after[:, i] == 1.3).all()
+
+
+def test_effects_keep_their_own_noise(model: LayeredCausalVAE, x: torch.Tensor) -> None:
+    with torch.no_grad():
+        z = model.abduct(x)
+        after = model.move(z, {0: torch.full((5,), 0.7)})
+        for i in (2, 3):
+            before_noise = z[:, i] - model.mechanism(i, z)
+            torch.testing.assert_close(after[:, i] - model.mechanism(i, after), before_noise)
+
+
+def test_doing_what_was_already_so_gives_the_reconstruction(
+    model: LayeredCausalVAE, x: torch.Tensor
+) -> None:
+    old = model.concepts(x)
+    for i, name in enumerate(NAMES):
+        same = model.do(x, {name: old[:, i].numpy()})
+        torch.testing.assert_close(same, model.reconstruct(x), atol=1e-6, rtol=0)
+
+
+def test_a_layer_sees_its_own_concepts_alone() -> None:
+    torch.manual_seed(0)
+    decoder = LayeredDecoder(list(GROUPS), image_shape=(8, 8, 3))
+    z = torch.randn(3, 4)
+    moved = z.clone()
+    moved[:, 1] += 1
+    for group, painter in zip(decoder.groups, decoder.painters, strict=True):
+        same = torch.equal(painter(z[:, group])[0], painter(moved[:, group])[0])
+        assert same == (1 not in group)
+
+
+def test_directions_add_up() -> None:
+    """Along its two directions a painter's logits are a sum, so that they hold apart as well."""
+    torch.manual_seed(0)
+    painter = Painter(concepts=2, image_shape=(4, 4, 1))
+    s, t = painter.directions.detach()
+
+    def logits(a: float, b: float) -> torch.Tensor:
+        colour, _ = painter((a * s + b * t)[None])
+        return torch.logit(colour)
+
+    with torch.no_grad():
+        both = logits(0.8, -0.5) - logits(0, 0)
+        apart = logits(0.8, 0) + logits(0, -0.5) - 2 * logits(0, 0)
+    torch.testing.assert_close(both, apart, atol=1e-4, rtol=1e-3)
+
+
+def test_missing_labels_are_not_learnt_from(model: LayeredCausalVAE, x: torch.Tensor) -> None:
+    u = torch.full((5, 4), torch.nan)
+    terms = model.loss(Batch(x, u)).terms
+    assert all(term.isfinite().all() for term in terms.values())
+    assert (terms["mechanisms"] == 0).all()
+
+
+def test_graph_groups_and_background_are_learnt_from_the_data() -> None:
+    pendulum = Pendulum(size=32)
+    model = LayeredCausalVAE.for_data(pendulum)
+    assert model.groups == ((0,), (1,), (2, 3))
+    assert set(model.graph.edges) == set(pendulum.graph.edges)
+    painted = model.decoder.background.detach().sigmoid().permute(1, 2, 0).numpy()
+    median = np.median(pendulum.images[pendulum.split["train"]], axis=0) / 255
+    assert np.abs(painted - np.clip(median, 0.01, 0.99)).mean() < 0.01
