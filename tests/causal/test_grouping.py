@@ -23,7 +23,7 @@ def test_the_drawn_scenes_fall_into_their_parts(build: Any, groups: set[tuple[st
     some = np.random.default_rng(0).permutation(dataset.split["train"])[:2000]
     pixels = dataset.images[some].mean(axis=-1).reshape(len(some), -1) / 255
     graph = Graph.from_networkx(dataset.graph, dataset.names)
-    found = group_concepts(dataset.factors[some], pixels, graph)
+    found = group_concepts(dataset.factors[some], pixels, graph).groups
     assert {tuple(dataset.names[i] for i in group) for group in found} == groups
 
 
@@ -31,4 +31,6 @@ def test_overlapping_sets_are_merged_and_unseen_concepts_stand_alone() -> None:
     u = np.random.default_rng(0).uniform(-1, 1, (1200, 4))
     pixels = np.stack([u[:, 0] * u[:, 1], u[:, 1] * u[:, 2], u[:, 1]], axis=1)
     graph = Graph.from_edges(tuple("abcd"), [])
-    assert group_concepts(u, pixels, graph) == ((0, 1, 2), (3,))
+    found = group_concepts(u, pixels, graph)
+    assert found.groups == ((0, 1, 2), (3,))
+    assert found.owner.tolist() == [0, 0, 0]

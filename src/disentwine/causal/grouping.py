@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,19 +11,29 @@ from numpy.typing import NDArray
 from disentwine.causal.graph import Graph
 from disentwine.contracts.dataset import FloatArray
 
-SAMPLES, PIXELS = 800, 600
+SAMPLES = 800
 RIDGE = 1e-3
 SLACK = 0.05
 """A set explains a pixel when it falls short of all concepts together by no more of its variance."""
 
-LIVELY, LEAST_SHARE = 0.02, 0.03
-"""Pixels that vary less than this share of the liveliest one's variance are not looked at; sets that are
-chosen by fewer of the others are noise."""
+LIVELY, FAINT, LEAST_SHARE = 0.02, 0.002, 0.03
+"""Pixels that vary more than the first share of the liveliest one's variance decide the groups, and
+those above the second are given to one; sets that fewer than the third choose are noise."""
+
+
+class Grouping(NamedTuple):
+    """Arguments:
+    groups: the concepts of each group.
+    owner: (p,) the group that each pixel belongs to, -1 where nothing happens.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    owner: NDArray[np.int64]
 
 
 def group_concepts(
     labels: FloatArray, pixels: NDArray[np.floating], graph: Graph, *, seed: int = 0
-) -> tuple[tuple[int, ...], ...]:
+) -> Grouping:
     """Split the concepts into groups such that every pixel is explained by one of them.
 
     A pixel is given to the smallest set of concepts that predicts it as well as all of them do,
@@ -33,39 +44,41 @@ def group_concepts(
         labels: (n, k), without missing values.
         pixels: (n, p) brightness.
         graph: of the concepts.
-        seed: of the images and pixels that are looked at.
+        seed: of the images that are looked at.
 
     >>> rng = np.random.default_rng(0)
     >>> u = rng.normal(size=(400, 2))
-    >>> group_concepts(u, np.tanh(u), Graph.from_edges(("a", "b"), []))
+    >>> group_concepts(u, np.tanh(u), Graph.from_edges(("a", "b"), [])).groups
     ((0,), (1,))
     """
-    rng = np.random.default_rng(seed)
     k = labels.shape[1]
-    rows = rng.permutation(len(labels))[: 2 * SAMPLES]
+    rows = np.random.default_rng(seed).permutation(len(labels))[: 2 * SAMPLES]
     u = (labels[rows] - labels.mean(axis=0)) / labels.std(axis=0)
     variance = pixels[rows].var(axis=0)
-    lively = rng.permutation(np.flatnonzero(variance > LIVELY * variance.max()))[:PIXELS]
-    y = pixels[rows][:, lively]
-    explained = {
-        subset: _explained(u[:, subset], y)
-        for size in range(1, k + 1)
-        for subset in combinations(range(k), size)
-    }
-    depth = {name: rank for rank, name in enumerate(graph.order)}
-    shares: dict[tuple[int, ...], float] = {}
-    best = np.max(list(explained.values()), axis=0)
-    for pixel in range(y.shape[1]):
-        enough = [s for s, r in explained.items() if r[pixel] >= best[pixel] - SLACK]
-        chosen = min(enough, key=lambda s: (len(s), -sum(depth[graph.names[i]] for i in s)))
-        shares[chosen] = shares.get(chosen, 0.0) + 1 / y.shape[1]
+    moving = np.flatnonzero(variance > FAINT * variance.max())
+    y = pixels[rows][:, moving]
+    subsets = [s for size in range(1, k + 1) for s in combinations(range(k), size)]
+    explained = np.stack([_explained(u[:, subset], y) for subset in subsets])
+    # The first of the sets that explain enough is the smallest, and the furthest down the graph.
+    depth = {graph.names.index(name): rank for rank, name in enumerate(graph.order)}
+    order = sorted(
+        range(len(subsets)), key=lambda s: (len(subsets[s]), -sum(depth[i] for i in subsets[s]))
+    )
+    enough = explained[order] >= explained.max(axis=0) - SLACK
+    chosen = np.array(order)[enough.argmax(axis=0)]
+    lively = variance[moving] > LIVELY * variance.max()
+    shares = np.bincount(chosen[lively], minlength=len(subsets)) / lively.sum()
     groups: list[set[int]] = [{i} for i in range(k)]
-    for subset, share in shares.items():
-        if share >= LEAST_SHARE:
-            touched = [group for group in groups if group & set(subset)]
-            groups = [group for group in groups if group not in touched]
-            groups.append(set().union(*touched))
-    return tuple(sorted(tuple(sorted(group)) for group in groups))
+    for s in np.flatnonzero(shares >= LEAST_SHARE):
+        touched = [group for group in groups if group & set(subsets[s])]
+        groups = [group for group in groups if group not in touched]
+        groups.append(set().union(*touched))
+    ordered = sorted(tuple(sorted(group)) for group in groups)
+    owner = np.full(pixels.shape[1], -1, dtype=np.int64)
+    for pixel, s in zip(moving, chosen, strict=True):
+        holders = [g for g, group in enumerate(ordered) if set(subsets[s]) <= set(group)]
+        owner[pixel] = holders[0] if holders else -1
+    return Grouping(tuple(ordered), owner)
 
 
 def _explained(u: FloatArray, y: NDArray[np.floating]) -> FloatArray:

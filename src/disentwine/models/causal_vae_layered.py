@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from disentwine.causal.graph import Graph
-from disentwine.causal.grouping import group_concepts
+from disentwine.causal.grouping import Grouping, group_concepts
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Positive, Probability
@@ -23,7 +24,9 @@ from disentwine.nn.perceptron import perceptron
 from disentwine.objectives.elbo import gaussian_log_likelihood, kl_to_standard_normal
 
 FREQUENCIES = 4
-BACKGROUND_FROM = 500
+BACKGROUND_FROM, GROUPS_FROM = 500, 2000
+REACH = 32
+"""A painter may paint this share of the image's height beyond the pixels that are its own."""
 
 
 class LayeredCausalVAE(CausalModel[Tensor]):
@@ -96,20 +99,20 @@ class LayeredCausalVAE(CausalModel[Tensor]):
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
         fixed = super().data_arguments(dataset, options)
-        train = dataset.split["train"]
-        labelled = train[np.isfinite(dataset.factors[train]).all(axis=1)]
-        some = np.random.default_rng(0).permutation(labelled)[:2000]
-        brightness = dataset.images[some].mean(axis=-1).reshape(len(some), -1) / 255
-        graph = Graph.from_json(fixed["learnt_graph"])
-        return fixed | {"groups": group_concepts(dataset.factors[some], brightness, graph)}
+        grouping = _grouping(dataset, Graph.from_json(fixed["learnt_graph"]))
+        return fixed | {"groups": grouping.groups}
 
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:
         model = super().for_data(dataset, **options)
         some = np.random.default_rng(0).permutation(dataset.split["train"])[:BACKGROUND_FROM]
         median = torch.from_numpy(np.median(dataset.images[some], axis=0) / 255).permute(2, 0, 1)
+        owner = torch.from_numpy(_grouping(dataset, model.start).owner).view(median.shape[1:])
+        owned = torch.stack([owner == g for g in range(len(model.groups))]).float()
+        reach = max(1, dataset.image_shape[0] // REACH)
         with torch.no_grad():
             model.decoder.background.copy_(torch.logit(median.clamp(0.01, 0.99)))
+            model.decoder.regions.copy_(F.max_pool2d(owned, 2 * reach + 1, 1, reach))
         return model
 
     def posterior(self, x: Tensor) -> DiagonalGaussian:
@@ -169,3 +172,11 @@ class LayeredCausalVAE(CausalModel[Tensor]):
     def paint(self, latents: Tensor) -> Tensor:
         image: Tensor = self.decoder(latents)
         return image
+
+
+def _grouping(dataset: Dataset, graph: Graph) -> Grouping:
+    train = dataset.split["train"]
+    labelled = train[np.isfinite(dataset.factors[train]).all(axis=1)]
+    some = np.random.default_rng(0).permutation(labelled)[:GROUPS_FROM]
+    brightness = dataset.images[some].mean(axis=-1).reshape(len(some), -1) / 255
+    return group_concepts(dataset.factors[some], brightness, graph)

@@ -79,15 +79,22 @@ class LayeredDecoder(nn.Module):
         groups: which concepts each painter sees.
         image_shape: (height, width, channels).
 
+    Attributes:
+        regions: (groups, height, width) 1 where a painter may paint, 0 elsewhere; everywhere to begin
+            with.
+
     >>> decoder = LayeredDecoder([(0,), (1, 2)], image_shape=(8, 8, 3))
     >>> decoder(torch.zeros(5, 3)).shape
     torch.Size([5, 3, 8, 8])
     """
 
+    regions: Tensor
+
     def __init__(self, groups: list[tuple[int, ...]], *, image_shape: ImageShape) -> None:
         super().__init__()
         height, width, channels = image_shape
         self.groups = groups
+        self.register_buffer("regions", torch.ones(len(groups), height, width))
         self.background = nn.Parameter(torch.zeros(channels, height, width))
         self.painters = nn.ModuleList(
             Painter(concepts=len(group), image_shape=image_shape) for group in groups
@@ -96,7 +103,7 @@ class LayeredDecoder(nn.Module):
     def forward(self, z: Tensor) -> Tensor:
         """Images (n, channels, height, width) in (0, 1) of concepts (n, k)."""
         image = self.background.sigmoid().expand(len(z), -1, -1, -1)
-        for group, painter in zip(self.groups, self.painters, strict=True):
+        for group, painter, region in zip(self.groups, self.painters, self.regions, strict=True):
             colour, opacity = painter(z[:, group])
-            image = image + opacity * (colour - image)
+            image = image + opacity * region * (colour - image)
         return image
