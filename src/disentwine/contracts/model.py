@@ -114,6 +114,8 @@ class Intervenes(Protocol):
     image_shape: tuple[int, int, int]
     concept_names: tuple[str, ...]
 
+    def reconstruct(self, x: Any) -> Any: ...
+
     def concepts(self, x: Any) -> Any:
         """The value of each concept in each image, (n, k), in the labels' own units."""
         ...

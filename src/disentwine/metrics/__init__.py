@@ -2,6 +2,7 @@
 
 from disentwine.metrics.accuracy import action_accuracy, attribute_accuracy, factor_accuracy
 from disentwine.metrics.activity import active_units
+from disentwine.metrics.counterfactual import counterfactual_scores
 from disentwine.metrics.dci import dci
 from disentwine.metrics.factor_vae import factor_vae
 from disentwine.metrics.graphs import edge_scores, shd
@@ -21,6 +22,7 @@ __all__ = [
     "action_accuracy",
     "active_units",
     "attribute_accuracy",
+    "counterfactual_scores",
     "dci",
     "edge_scores",
     "explicitness",

@@ -19,6 +19,7 @@ from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.models.baselines import baseline_codes
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.objectives.elbo import kl_to_standard_normal
+from disentwine.report.counterfactuals import score_counterfactuals
 from disentwine.report.scoring import MetricNames, chosen_metrics, score_codes
 from disentwine.training.run import Run
 from disentwine.training.sampling import BatchSource
@@ -163,6 +164,7 @@ def evaluate(
         skipped = dict.fromkeys(chosen_metrics(metrics), "the codes are no table of numbers")
         return Evaluation(split, indices, scores, numbers, unit_kl, skipped)
     scores.append(active_units(numbers))
+    scores += score_counterfactuals(model, dataset, indices, seed=seed)
     factors = dataset.factors[indices]
     scored = score_codes(
         numbers, factors, dataset.spec, metrics=metrics, seeds=seeds, on_metric=on_metric
