@@ -71,7 +71,7 @@ def test_a_missing_file_is_named_and_so_are_the_variants_at_hand(folder: Path) -
     for part in (
         FILES["full"],
         str(folder),
-        "variant='random'",
+        "variant=random",
         "Shapes2D",
         "github.com",
         "Apache",
