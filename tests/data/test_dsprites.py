@@ -72,12 +72,12 @@ def test_a_missing_file_is_named_and_so_are_the_variants_at_hand(folder: Path) -
         FILES["full"],
         str(folder),
         "variant=random",
-        "Shapes2D",
+        "shapes2d",
         "github.com",
         "Apache",
     ):
         assert part in message
-    assert "variant='grid'" not in message
+    assert "variant=grid" not in message
 
 
 @pytest.mark.parametrize(
