@@ -4,20 +4,21 @@ The usual loop: float images, a shuffling DataLoader with 2 workers, default Ada
 layout and allocator. Both train the same VAE on the same Pendulum images, each in a process of its own
 that works only while it is its turn, so that a busy machine slows both alike.
 
-    python benchmarks/training.py [--rounds 6] [--seconds 5]
+    [BATCH=64] python benchmarks/training.py [--rounds 6] [--seconds 5]
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing as mp
+import os
 import statistics
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-BATCH = 64
+BATCH = int(os.environ.get("BATCH", "64"))
 
 
 def ours(network: Any) -> Callable[[], None]:

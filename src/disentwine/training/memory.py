@@ -1,4 +1,4 @@
-"""Telling the C library to keep freed memory, which halves the time of a convolutional step."""
+"""Telling the C library to keep freed memory, so that large blocks are not cleared anew each step."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 """Names and numbers of glibc's `mallopt`."""
 
-LARGEST_MMAP_THRESHOLD = 32 << 20
-"""glibc refuses a higher threshold on 64-bit machines."""
+MMAP_THRESHOLDS = (1 << 30, 32 << 20)
+"""Blocks below this are reused; older versions of glibc refuse more than 32 MB."""
 
 
 def keep_freed_memory() -> bool:
@@ -23,9 +23,6 @@ def keep_freed_memory() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
-    settings = {
-        M_MMAP_THRESHOLD: LARGEST_MMAP_THRESHOLD,
-        M_TRIM_THRESHOLD: 2**31 - 1,
-        M_TOP_PAD: 64 << 20,
-    }
-    return all(mallopt(option, value) == 1 for option, value in settings.items())
+    settings = {M_TRIM_THRESHOLD: 2**31 - 1, M_TOP_PAD: 64 << 20}
+    taken = [mallopt(option, value) == 1 for option, value in settings.items()]
+    return all(taken) and any(mallopt(M_MMAP_THRESHOLD, size) == 1 for size in MMAP_THRESHOLDS)
