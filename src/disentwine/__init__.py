@@ -11,8 +11,10 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# Spinning threads of one process starve those of its neighbours; torch reads this when imported.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Threads that spin for long starve their neighbours, those that never spin wake late; torch reads
+# this when imported (docs/decisions/0004).
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "8000")
 
 if TYPE_CHECKING:
     from disentwine import data

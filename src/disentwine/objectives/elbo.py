@@ -24,7 +24,8 @@ def bernoulli_log_likelihood(x: Tensor, logits: Tensor) -> Tensor:
     >>> bernoulli_log_likelihood(torch.ones(1, 3), torch.zeros(1, 3))  # 3 log(1/2)
     tensor([-2.0794])
     """
-    return -F.binary_cross_entropy_with_logits(logits, x, reduction="none").flatten(1).sum(1)
+    nats = F.binary_cross_entropy_with_logits(logits, x, reduction="none")
+    return -nats.sum(tuple(range(1, x.ndim)))
 
 
 def gaussian_log_likelihood(x: Tensor, mean: Tensor, *, scale: Tensor) -> Tensor:
