@@ -34,6 +34,10 @@ class DivergenceError(DisentwineError):
     """A loss term or gradient that is no longer finite."""
 
 
+class StudyError(DisentwineError):
+    """Some trainings of a study failed; the others are kept."""
+
+
 class Interrupted(DisentwineError):  # noqa: N818 - being stopped is not a fault
     """Training was stopped by a signal after its state was saved."""
 

@@ -1,0 +1,8 @@
+"""One file a paper: the table it prints, ours beside theirs."""
+
+from disentwine.studies.causalvae import CAUSALVAE
+from disentwine.studies.study import Study
+
+STUDIES: dict[str, Study] = {study.name: study for study in (CAUSALVAE,)}
+
+__all__ = ["STUDIES", "Study"]

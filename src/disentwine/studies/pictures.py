@@ -1,0 +1,85 @@
+"""The pictures that studies share: scores beside the paper's, systems beside the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from disentwine import figures
+from disentwine.contracts.dataset import Simulates
+from disentwine.contracts.model import Intervenes
+from disentwine.figures.bars import grouped_bars
+from disentwine.studies.study import Published, result_rows
+from disentwine.studies.trials import Outcome
+from disentwine.training.run import load_run
+
+VALUES = 7
+Pictures = list[tuple[str, Path]]
+
+
+def score_picture(
+    outcomes: Sequence[Outcome], published: Published, metrics: Sequence[str], folder: Path
+) -> Pictures:
+    """For each data set the metrics of every system, on as many images as were measured."""
+    rows = result_rows(outcomes, published)
+    drawn: Pictures = []
+    for data in dict.fromkeys(row["data"] for row in rows):
+        here = [row for row in rows if row["data"] == data and row["metric"] in metrics]
+        found = {
+            (row["system"], row["metric"]): row for row in sorted(here, key=lambda row: row["n"])
+        }
+        systems = list(dict.fromkeys(row["system"] for row in here))
+
+        def table(field: str, systems: list[str] = systems, found: dict = found) -> np.ndarray:  # type: ignore[type-arg]
+            cells = [[found.get((s, m), {}).get(field) for m in metrics] for s in systems]
+            return np.array(cells, dtype=float)
+
+        figure = grouped_bars(
+            table("value"),
+            spreads=table("spread"),
+            published=table("paper"),
+            groups=systems,
+            bars=[metric.upper() for metric in metrics],
+            title=f"{data}, test split",
+        )
+        names = " and ".join(metric.upper() for metric in metrics)
+        path = figures.save_figure(figure, folder / f"{'-'.join(metrics)}-{data}.png")
+        drawn.append((f"{names} on {data}", path))
+    return drawn
+
+
+def intervention_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+    """One test image under interventions, a row for the simulator and one for every system."""
+    drawn: Pictures = []
+    first = {(o.trial.data, o.trial.system): o.trial for o in reversed(outcomes)}
+    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+        opened = {
+            system: load_run(trial.folder(runs))
+            for (name, system), trial in first.items()
+            if name == data
+        }
+        models = {s: run.model for s, run in opened.items() if isinstance(run.model, Intervenes)}
+        dataset = next(iter(opened.values())).dataset
+        if not models or not isinstance(dataset, Simulates):
+            continue
+        test = dataset.split["test"]
+        index = test[len(test) // 2]
+        noise = getattr(dataset, "noise", None)
+        own_noise = None if noise is None else np.repeat(noise[[index]], VALUES)
+        stack = np.repeat(dataset.images[[index]], VALUES, axis=0)
+        factors = np.repeat(dataset.factors[[index]], VALUES, axis=0)
+        rows, labels = [], []
+        for name, column in zip(dataset.names, dataset.factors.T, strict=True):
+            least, most = np.quantile(column, [0.02, 0.98])
+            values = np.linspace(least, most, VALUES)
+            rows.append(dataset.simulate(factors, {name: values}, noise=own_noise).images)
+            labels.append(f"do({name.replace('_', ' ')})\ntruth")
+            for system, model in models.items():
+                rows.append(model.do(stack, {name: values}))
+                labels.append(system)
+        figure = figures.labelled_rows(np.stack(rows), labels)
+        path = figures.save_figure(figure, folder / f"interventions-{data}.png")
+        drawn.append((f"Interventions on {data}", path))
+    return drawn

@@ -1,0 +1,96 @@
+"""What a study is: trainings, what is measured of them, and the published numbers beside ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from disentwine.studies.tables import Column
+from disentwine.studies.trials import Measure, Outcome, Trial
+from disentwine.training.storage import write_atomically
+from disentwine.training.versions import versions
+
+Profile = Literal["smoke", "paper"]
+
+Published = Mapping[tuple[str, str, str], float]
+"""A paper's numbers by (system, data, metric), in natural units."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A paper's table, re-run.
+
+    Arguments:
+        name: such as "causalvae".
+        about: one line.
+        trials: what is trained in a profile with these seeds.
+        measure: what is measured of each run.
+        published: the paper's numbers.
+        tables: what it shows for each data set, by title.
+        figures: draws pictures into a folder from the outcomes and the folder of all runs; returns
+            (caption, file) of each.
+    """
+
+    name: str
+    about: str
+    trials: Callable[[Profile, Sequence[int]], list[Trial]]
+    measure: Mapping[Profile, Measure]
+    published: Published
+    tables: Mapping[str, Sequence[Column]]
+    figures: Callable[[Sequence[Outcome], Path, Path], list[tuple[str, Path]]]
+
+
+def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[str, Any]]:
+    """One row for each system, data set, metric and number of images: mean and spread over seeds."""
+    grouped: dict[tuple[Any, ...], list[tuple[Outcome, Mapping[str, Any]]]] = {}
+    for outcome in outcomes:
+        trial = outcome.trial
+        for score in outcome.scores:
+            key = (trial.system, trial.data, trial.note, score["name"], score["n"])
+            grouped.setdefault(key, []).append((outcome, score))
+    rows = []
+    for (system, data, note, metric, n), found in grouped.items():
+        values = [score["value"] for _, score in found]
+        floors = [score["noise_floor"] for _, score in found if score["noise_floor"] is not None]
+        rows.append(
+            {
+                "system": system,
+                "data": data,
+                "metric": metric,
+                "value": statistics.fmean(values),
+                "spread": statistics.stdev(values) if len(values) > 1 else None,
+                "noise_floor": statistics.fmean(floors) if floors else None,
+                "n": n,
+                "seeds": len(values),
+                "paper": published.get((system, data, metric)),
+                "minutes": statistics.fmean(outcome.minutes for outcome, _ in found),
+                "recipe": found[0][0].trial.command,
+                "note": note,
+            }
+        )
+    return rows
+
+
+def write_results(
+    study: Study, outcomes: Sequence[Outcome], path: Path, *, command: str, minutes: float
+) -> dict[str, Any]:
+    """Write `<study>.json`: what was measured, by which command, with which versions, on what."""
+    results = {
+        "study": study.name,
+        "command": command,
+        "versions": versions(),
+        "machine": {
+            "cpu": platform.machine(),
+            "cores": os.cpu_count(),
+            "minutes": round(minutes, 1),
+        },
+        "rows": result_rows(outcomes, study.published),
+    }
+    write_atomically(path, json.dumps(results, indent=1, allow_nan=False).encode() + b"\n")
+    return results
