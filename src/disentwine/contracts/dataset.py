@@ -8,8 +8,9 @@ The factor table is one `float64` column a factor; categories are stored as thei
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import networkx as nx
 import numpy as np
@@ -65,6 +66,7 @@ class Dataset:
         spec: name, kind and unit of each factor.
         split: indices of the "train", "validation" and "test" images; disjoint.
         graph: the true causal graph over the factors' names, where it is known.
+        labelled: the share of the training and validation images that carry labels.
         about: one line for `disentwine data list`.
     """
 
@@ -73,7 +75,28 @@ class Dataset:
     spec: tuple[Factor, ...]
     split: Mapping[str, IndexArray]
     graph: nx.DiGraph | None = None
+    labelled: float = 1.0
     about: ClassVar[str] = ""
+
+    def with_labels(self, share: float) -> Self:
+        """The same images, of which only a share keeps its labels; test images keep them all.
+
+        A smaller share is a part of a larger one. In a recipe: `data.labelled`.
+
+        >>> from disentwine.data import Pendulum
+        >>> some = Pendulum(size=32).with_labels(0.1)
+        >>> bool(np.isnan(some.factors[some.split["train"]]).all(axis=1).mean().round(1) == 0.9)
+        True
+        """
+        if not 0 < share <= 1:
+            raise UsageError(f"labelled must be above 0 and at most 1, got {share}")
+        partly = copy(self)
+        partly.labelled, partly.factors = share, np.array(self.factors, dtype=np.float64)
+        for name in ("train", "validation"):
+            indices = self.split[name]
+            order = np.random.default_rng(0).permutation(len(indices))
+            partly.factors[indices[order[max(1, round(share * len(indices))) :]]] = np.nan
+        return partly
 
     def __len__(self) -> int:
         return len(self.images)

@@ -72,7 +72,7 @@ def intervention_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path)
         factors = np.repeat(dataset.factors[[index]], VALUES, axis=0)
         rows, labels = [], []
         for name, column in zip(dataset.names, dataset.factors.T, strict=True):
-            least, most = np.quantile(column, [0.02, 0.98])
+            least, most = np.nanquantile(column, [0.02, 0.98])
             values = np.linspace(least, most, VALUES)
             rows.append(dataset.simulate(factors, {name: values}, noise=own_noise).images)
             labels.append(f"do({name.replace('_', ' ')})\ntruth")

@@ -26,6 +26,8 @@ NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
 """Arguments of `fit` that are not part of a recipe's training section."""
 
 IN_MEMORY = "in-memory"
+LABELLED = "labelled"
+"""Key of every data section: the share of images whose labels training sees, if not all."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,9 @@ class Recipe:
             raise UsageError(
                 "this run was trained on arrays in memory; build the data set yourself"
             )
-        return DATASETS[name](**options)
+        labelled = options.pop(LABELLED, 1.0)
+        dataset = DATASETS[name](**options)
+        return dataset if labelled == 1 else dataset.with_labels(labelled)
 
     def build_model(self, data: Dataset | Mapping[str, Any]) -> Model:
         """The model, untrained, for a data set or from what a data set decided."""
@@ -166,8 +170,9 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
             f'disentwine.models.MODELS["my-name"] = {cls}, or leave out= away'
         )
     data_names = {cls: name for name, cls in DATASETS.items()}
+    partly = {} if dataset.labelled == 1 else {LABELLED: dataset.labelled}
     return Recipe(
-        data={"name": data_names[type(dataset)], **_arguments(dataset)}
+        data={"name": data_names[type(dataset)], **_arguments(dataset), **partly}
         if type(dataset) in data_names
         else {"name": IN_MEMORY, "sha256": _digest(dataset)},
         model={"name": names[type(model)], **_arguments(model)},
@@ -216,10 +221,14 @@ def _named(section: Any, table: Mapping[str, Any], label: str) -> tuple[dict[str
         return dict(section), []
     if not isinstance(name, str) or name not in table:
         return {}, [f"{label}.name: unknown name '{name}'. {did_you_mean(str(name), table)}"]
+    labelled = options.pop(LABELLED, 1.0) if label == "data" else 1.0
     values, problems = check(
         schema_of(table[name], without=_fixed(table[name])), options, section=label
     )
-    return {"name": name, **values}, problems
+    if isinstance(labelled, bool) or not isinstance(labelled, int | float) or not 0 < labelled <= 1:
+        problems.append(f"data.{LABELLED}: expected a share above 0, at most 1, got {labelled!r}")
+    partly = {} if labelled == 1 else {LABELLED: labelled}
+    return {"name": name, **values, **partly}, problems
 
 
 def _override(content: dict[str, Any], key: str, value: Any) -> None:
