@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.autograd import gradcheck
 from torch.func import functional_call
 
-from disentwine.contracts.model import Batch, Losses, Model
+from disentwine.contracts.model import Batch, Losses, Model, Opposed
+from disentwine.contracts.players import OPPONENT, frozen, opponent_parameters, own_parameters
 
 Build = Callable[[], Model]
 IMAGES = 3
@@ -34,8 +35,8 @@ def check_model(
         build: makes the model, anew at each call.
         image_shape: (height, width, channels) of the images it is for.
         factors: columns of the labels that its loss reads.
-        estimated: loss terms whose gradient is an estimator by design, such as a straight-through
-            one, and can therefore not be held against finite differences.
+        estimated: loss terms, the opponent's among them, whose gradient is an estimator by design,
+            such as a straight-through one, and can therefore not be held against finite differences.
 
     >>> from disentwine import VAE
     >>> check_model(lambda: VAE(image_shape=(8, 8, 1), latent=2), image_shape=(8, 8, 1))
@@ -43,7 +44,13 @@ def check_model(
     with torch.random.fork_rng():
         torch.manual_seed(0)
         batch = _batch(image_shape, factors)
-        for check in (_check_arguments, _check_losses, _check_gradients, _check_saving):
+        for check in (
+            _check_arguments,
+            _check_opponent,
+            _check_losses,
+            _check_gradients,
+            _check_saving,
+        ):
             check(build, batch)
         _check_images(build(), batch.x)
         _check_pictures(build(), image_shape)
@@ -64,11 +71,23 @@ def _close(a: Tensor, b: Tensor, *, tolerance: float) -> bool:
     return a.shape == b.shape and torch.allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
-def _loss(model: Model, batch: Batch) -> Losses:
+def _losses(model: Model) -> dict[str, str]:
+    """The methods that training calls, and what to call them in a sentence."""
+    own = {"loss": "loss"}
+    return own | {"opponent_loss": "opponent's loss"} if isinstance(model, Opposed) else own
+
+
+def _loss(model: Model, batch: Batch, method: str = "loss") -> Losses:
     """The loss with noise that is the same every time."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return model.loss(batch)
+        losses: Losses = getattr(model, method)(batch)
+        return losses
+
+
+def _others(model: Model, method: str) -> list[nn.Parameter]:
+    """The parameters that a loss does not train."""
+    return opponent_parameters(model) if method == "loss" else own_parameters(model)
 
 
 def _check_arguments(build: Build, batch: Batch) -> None:
@@ -90,34 +109,55 @@ def _check_arguments(build: Build, batch: Batch) -> None:
     _promise(shapes == twins, "a model built from its own attributes has other parameters")
 
 
+def _check_opponent(build: Build, batch: Batch) -> None:
+    model = build()
+    if isinstance(model, Opposed):
+        modules = dict(model.named_children())
+        _promise(OPPONENT in modules, f"the model is opposed, but has no submodule '{OPPONENT}'")
+        _promise(len(opponent_parameters(model)) > 0, "the opponent has nothing to learn")
+        _promise(model.opponent_training.updates >= 1, "the opponent is never updated")
+        taken = [n for n in model.loss(batch).terms if n.startswith(f"{OPPONENT}_")]
+        _promise(not taken, f"the loss terms {taken} are named like the opponent's")
+
+
 def _check_losses(build: Build, batch: Batch) -> None:
     model = build()
-    for mode in (True, False):
-        model.train(mode)
-        for n in (IMAGES, 1):
-            losses = model.loss(Batch(batch.x[:n], batch.u[:n], batch.step))
-            _promise(len(losses.terms) > 0, "the loss has no terms")
-            unknown = set(losses.weights) - set(losses.terms)
-            _promise(not unknown, f"the loss weighs terms that it does not have: {unknown}")
-            for name, term in losses.terms.items():
-                shape = tuple(term.shape)
-                _promise(
-                    shape in ((n,), ()),
-                    f"the loss term '{name}' of {n} images has shape {shape}, not ({n},) or ()",
-                )
-                _promise(
-                    bool(term.isfinite().all()),
-                    f"the loss term '{name}' of {n} images is not finite",
-                )
-        first, again = (_loss(model, batch).total for _ in range(2))
-        _promise(torch.equal(first, again), "the loss differs although the noise is the same")
+    for method, what in _losses(model).items():
+        for mode in (True, False):
+            model.train(mode)
+            for n in (IMAGES, 1):
+                some = Batch(batch.x[:n], batch.u[:n], batch.step)
+                _check_terms(getattr(model, method)(some), n, what)
+            first, again = (_loss(model, batch, method).total for _ in range(2))
+            _promise(
+                torch.equal(first, again), f"the {what} differs although the noise is the same"
+            )
+        with torch.no_grad():
+            _check_terms(getattr(model, method)(batch), IMAGES, what)
+
+
+def _check_terms(losses: Losses, n: int, what: str) -> None:
+    _promise(len(losses.terms) > 0, f"the {what} has no terms")
+    unknown = set(losses.weights) - set(losses.terms)
+    _promise(not unknown, f"the {what} weighs terms that it does not have: {unknown}")
+    for name, term in losses.terms.items():
+        shape = tuple(term.shape)
+        _promise(
+            shape in ((n,), ()),
+            f"the {what} term '{name}' of {n} images has shape {shape}, not ({n},) or ()",
+        )
+        _promise(
+            bool(term.isfinite().all()), f"the {what} term '{name}' of {n} images is not finite"
+        )
 
 
 def _check_gradients(build: Build, batch: Batch) -> None:
     model = build().train()
-    total = model.loss(batch).total
-    _promise(total.requires_grad, "the total loss has no gradient")
-    total.backward()  # type: ignore[no-untyped-call]
+    for method, what in _losses(model).items():
+        with frozen(_others(model, method)):
+            total = getattr(model, method)(batch).total
+            _promise(total.requires_grad, f"the total {what} has no gradient")
+            total.backward()
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             gradient = parameter.grad
@@ -137,8 +177,9 @@ def _check_saving(build: Build, batch: Batch) -> None:
     for method in ("represent", "reconstruct"):
         before, after = (getattr(m, method)(batch.x) for m in (model, other))
         _promise(torch.equal(before, after), f"{method} differs after saving and loading")
-    before, after = (_loss(m, batch).total for m in (model, other))
-    _promise(torch.equal(before, after), "the loss differs after saving and loading")
+    for loss, what in _losses(model).items():
+        before, after = (_loss(m, batch, loss).total for m in (model, other))
+        _promise(torch.equal(before, after), f"the {what} differs after saving and loading")
 
 
 def _check_images(model: Model, x: Tensor) -> None:
@@ -194,12 +235,12 @@ def _check_pictures(model: Model, image_shape: tuple[int, int, int]) -> None:
 class _Term(nn.Module):
     """One loss term as a function of the parameters alone."""
 
-    def __init__(self, model: Model, batch: Batch, name: str) -> None:
+    def __init__(self, model: Model, batch: Batch, method: str, name: str) -> None:
         super().__init__()
-        self.model, self.batch, self.name = model, batch, name
+        self.model, self.batch, self.method, self.name = model, batch, method, name
 
     def forward(self) -> Tensor:
-        return _loss(self.model, self.batch).terms[self.name]
+        return _loss(self.model, self.batch, self.method).terms[self.name]
 
 
 def _check_double(model: Model, batch: Batch, estimated: Collection[str]) -> None:
@@ -208,16 +249,20 @@ def _check_double(model: Model, batch: Batch, estimated: Collection[str]) -> Non
     for method in ("represent", "reconstruct"):
         answer: Any = getattr(model, method)(batch.x)
         _promise(answer.dtype == torch.float64, f"{method} does not keep float64")
-    terms = _loss(model, batch).terms
-    unknown = set(estimated) - set(terms)
+    terms = {name for method in _losses(model) for name in _loss(model, batch, method).terms}
+    unknown = set(estimated) - terms
     _promise(not unknown, f"there are no loss terms {sorted(unknown)} to call estimated")
-    for name, term in terms.items():
-        _promise(term.dtype == torch.float64, f"the loss term '{name}' does not keep float64")
-        if term.requires_grad and name not in estimated:
-            _check_term(_Term(model, batch, name))
+    for method, what in _losses(model).items():
+        with frozen(_others(model, method)):
+            for name, term in _loss(model, batch, method).terms.items():
+                _promise(
+                    term.dtype == torch.float64, f"the {what} term '{name}' does not keep float64"
+                )
+                if term.requires_grad and name not in estimated:
+                    _check_slope(_Term(model, batch, method, name), f"{what} term '{name}'")
 
 
-def _check_term(term: _Term) -> None:
+def _check_slope(term: _Term, what: str) -> None:
     learnt = {name: p for name, p in term.named_parameters() if p.requires_grad}
 
     def value(*parameters: Tensor) -> Tensor:
@@ -229,5 +274,5 @@ def _check_term(term: _Term) -> None:
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         raise AssertionError(
-            f"the gradient of the loss term '{term.name}' is not its slope: {reason[:200]}"
+            f"the gradient of the {what} is not its slope: {reason[:200]}"
         ) from error

@@ -62,9 +62,11 @@ class Model(nn.Module, ABC):
 
     Attributes:
         fixed_by_data: constructor arguments that the data set decides, which no recipe sets.
+        betas: of the Adam that trains it, where its paper asks for others than usual.
     """
 
     fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape",)
+    betas: ClassVar[tuple[float, float]] = (0.9, 0.999)
 
     @abstractmethod
     def loss(self, batch: Batch) -> Losses:
@@ -148,12 +150,43 @@ class Scores(Protocol):
         ...
 
 
+class OpponentTraining(NamedTuple):
+    """How an opponent is trained: by an Adam of its own.
+
+    Arguments:
+        learning_rate: Adam's; where the model's falls, this one falls in proportion.
+        betas: Adam's.
+        updates: of the opponent for one of the model.
+    """
+
+    learning_rate: float = 1e-4
+    betas: tuple[float, float] = (0.5, 0.9)
+    updates: int = 1
+
+
+@runtime_checkable
+class Opposed(Protocol):
+    """The model plays against an opponent: its submodule `opponent`, which has a loss of its own.
+
+    The gradient of `loss` is taken for all other parameters, that of `opponent_loss` for the
+    opponent's alone, so neither needs to detach anything. Which weights are best cannot be told from
+    losses that the other side changes: a training keeps the last ones.
+    """
+
+    opponent_training: OpponentTraining
+
+    def opponent_loss(self, batch: Batch) -> Losses:
+        """What the opponent minimises, term by term, on a batch drawn for it alone."""
+        ...
+
+
 CAPABILITIES: dict[str, type] = {
     "decodes": Decodes,
     "generates": Generates,
     "intervenes": Intervenes,
     "transitions": Transitions,
     "scores": Scores,
+    "opposed": Opposed,
 }
 
 

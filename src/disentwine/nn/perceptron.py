@@ -13,15 +13,15 @@ from disentwine.nn.convolutional import ImageShape
 HIDDEN = (512, 256)
 
 
-def perceptron(sizes: Sequence[int]) -> nn.Sequential:
-    """Linear layers of the given sizes with ReLU between them.
+def perceptron(sizes: Sequence[int], *, slope: float = 0.0) -> nn.Sequential:
+    """Linear layers of the given sizes with ReLU between them, leaky where a slope is given.
 
     >>> perceptron([784, 512, 20])[0]
     Linear(in_features=784, out_features=512, bias=True)
     """
     layers: list[nn.Module] = []
     for fan_in, fan_out in pairwise(sizes):
-        layers += [nn.Linear(fan_in, fan_out), nn.ReLU()]
+        layers += [nn.Linear(fan_in, fan_out), nn.LeakyReLU(slope) if slope else nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
 

@@ -17,8 +17,12 @@ from disentwine.contracts.model import Batch
 from disentwine.nn.pictures import to_unit_range
 
 
-def batch_indices(indices: IndexArray, *, step: int, batch_size: int, seed: int) -> IndexArray:
+def batch_indices(
+    indices: IndexArray, *, step: int, batch_size: int, seed: int, stream: int = 0
+) -> IndexArray:
     """The images of one step: every epoch is a fresh shuffle, cut into whole batches.
+
+    Batches of different streams are drawn independently of each other.
 
     >>> first = batch_indices(np.arange(10), step=0, batch_size=5, seed=0)
     >>> second = batch_indices(np.arange(10), step=1, batch_size=5, seed=0)
@@ -27,13 +31,14 @@ def batch_indices(indices: IndexArray, *, step: int, batch_size: int, seed: int)
     """
     size = min(batch_size, len(indices))
     epoch, position = divmod(step, len(indices) // size)
-    order = _shuffle(len(indices), seed, epoch)[position * size : (position + 1) * size]
+    order = _shuffle(len(indices), seed, epoch, stream)[position * size : (position + 1) * size]
     return indices[order]
 
 
 @lru_cache(maxsize=4)
-def _shuffle(n: int, seed: int, epoch: int) -> IndexArray:
-    return np.random.default_rng([seed, epoch]).permutation(n).astype(np.int64)
+def _shuffle(n: int, seed: int, epoch: int, stream: int) -> IndexArray:
+    entropy = [seed, epoch, stream] if stream else [seed, epoch]
+    return np.random.default_rng(entropy).permutation(n).astype(np.int64)
 
 
 class BatchSource:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,10 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Losses, Model
+from disentwine.contracts.players import frozen
 from disentwine.errors import CheckpointError, DivergenceError, UsageError
-from disentwine.objectives.schedules import linear
-from disentwine.training.checkpoint import (
-    TRAINING,
-    WEIGHTS,
-    Checkpoint,
-    load_weights,
-    optimiser_tensors,
-    restore_optimiser,
-)
+from disentwine.training.checkpoint import TRAINING, WEIGHTS, Checkpoint, load_weights
+from disentwine.training.player import Player, players_of
 from disentwine.training.sampling import BatchSource, batch_indices
 from disentwine.training.versions import versions
 
@@ -32,7 +26,7 @@ GENERATORS = {"generator.cpu", "generator.cuda"}
 
 
 class Trainer:
-    """A model, its optimiser and everything that decides the next update.
+    """A model, its optimisers and everything that decides the next update.
 
     Arguments:
         model: what is trained, in place.
@@ -75,8 +69,6 @@ class Trainer:
         self.steps = steps
         self.batch_size = batch_size
         self.clip_norm = clip_norm
-        self.learning_rate = learning_rate
-        self.final_learning_rate = final_learning_rate
         self.seed = seed
         self.step = 0
         self.best: dict[str, float] | None = None
@@ -84,39 +76,34 @@ class Trainer:
         self.sums: dict[str, float] = {}
 
         model.to(self.fabric.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        trainable = [p for p in model.parameters() if p.requires_grad]
-        optimiser = torch.optim.Adam(trainable, lr=learning_rate, fused=True)
-        self.forward, self.optimiser = self.fabric.setup(model, optimiser)
-        self.forward.mark_forward_method("loss")
+        self.players = players_of(
+            model, learning_rate=learning_rate, final_learning_rate=final_learning_rate
+        )
+        self.forward, *optimisers = self.fabric.setup(model, *(p.optimiser for p in self.players))
+        for player, optimiser in zip(self.players, optimisers, strict=True):
+            player.optimiser = optimiser
+            self.forward.mark_forward_method(player.loss)
         self.source = BatchSource(
             dataset, device=self.fabric.device, dtype=next(model.parameters()).dtype
         )
         torch.manual_seed(seed)
 
     def update(self) -> None:
-        """One step of Adam; refuses to take it when the loss or its gradient is not finite."""
+        """One step of Adam; refuses to take it when the loss or its gradient is not finite.
+
+        A model and its opponent move at once, each by the gradient at where the other was; further
+        turns of the opponent come before.
+        """
         self.model.train()
-        indices = batch_indices(
-            self.dataset.split["train"],
-            step=self.step,
-            batch_size=self.batch_size,
-            seed=self.seed,
-        )
-        losses = self._losses(indices, step=self.step)
-        means = _to_floats(losses.means())
-        self._refuse_divergence(means, "training")
-        self.fabric.backward(losses.total)
-        self._check_gradient()
-        if self.final_learning_rate is not None:
-            for group in self.optimiser.param_groups:
-                group["lr"] = linear(
-                    self.step,
-                    start=self.learning_rate,
-                    end=self.final_learning_rate,
-                    steps=self.steps,
-                )
-        self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
+        for player in self.players:
+            for turn in range(1, player.turns):
+                self._take_gradient(player, turn)
+                player.move(step=self.step, steps=self.steps)
+        means: dict[str, float] = {}
+        for player in self.players:
+            means |= self._take_gradient(player)
+        for player in self.players:
+            player.move(step=self.step, steps=self.steps)
         self.step += 1
         # Built anew in the order of the terms, which a checkpoint does not keep.
         counted = means | {"updates": 1.0}
@@ -137,16 +124,21 @@ class Trainer:
         with torch.no_grad(), fixed_noise(self.seed):
             for start in range(0, len(indices), VALIDATION_BATCH):
                 chunk = indices[start : start + VALIDATION_BATCH]
-                losses = self._losses(chunk, step=self.steps)
-                for name, value in _to_floats(losses.means()).items():
-                    totals[name] = totals.get(name, 0.0) + value * len(chunk)
+                for player in self.players:
+                    losses = self._losses(player, chunk, step=self.steps)
+                    for name, value in player.named(_to_floats(losses.means())).items():
+                        totals[name] = totals.get(name, 0.0) + value * len(chunk)
         means = {name: total / len(indices) for name, total in totals.items()}
         self._refuse_divergence(means, "validation")
         return means
 
     def note_score(self, score: float) -> bool:
-        """Remember the best validation score; returns whether this is it."""
-        if self.best is not None and score >= self.best["score"]:
+        """Remember the best validation score; returns whether this is it.
+
+        An opponent that learns changes what a score means, so the last of a game counts as its best.
+        """
+        alone = len(self.players) == 1
+        if alone and self.best is not None and score >= self.best["score"]:
             self.stale += 1
             return False
         self.best = {"step": self.step, "score": score}
@@ -161,16 +153,13 @@ class Trainer:
         return Checkpoint(
             step=self.step,
             weights=self.model.state_dict(),
-            training={
-                **{f"adam.{k}": v for k, v in optimiser_tensors(self.optimiser.optimizer).items()},
-                **generators,
-            },
-            state={
+            training=_union(player.tensors() for player in self.players) | generators,
+            state=_union(player.settings() for player in self.players)
+            | {
                 "best": self.best,
                 "stale": self.stale,
                 "sums": self.sums,
                 "log_bytes": log_bytes,
-                "optimiser": self.optimiser.state_dict()["param_groups"],
                 "fixed_by_data": {n: getattr(self.model, n) for n in self.model.fixed_by_data},
                 "threads": torch.get_num_threads(),
                 "versions": versions(),
@@ -181,12 +170,11 @@ class Trainer:
         """Go on from a checkpoint as though nothing had happened; `path` is where it came from."""
         load_weights(self.model, checkpoint.weights, source=path / WEIGHTS)
         state, tensors = checkpoint.state, checkpoint.training
-        adam = {k[5:]: v for k, v in tensors.items() if k.startswith("adam.")}
         try:
-            unknown = tensors.keys() - {f"adam.{k}" for k in adam} - GENERATORS
+            used = set().union(*(player.restore(tensors, state) for player in self.players))
+            unknown = tensors.keys() - used - GENERATORS
             if unknown:
                 raise ValueError(f"{sorted(unknown)} are not part of a training")
-            restore_optimiser(self.optimiser.optimizer, adam, state["optimiser"])
             torch.set_rng_state(tensors["generator.cpu"])
             if "generator.cuda" in tensors and self.fabric.device.type == "cuda":
                 torch.cuda.set_rng_state(tensors["generator.cuda"], self.fabric.device)
@@ -195,35 +183,56 @@ class Trainer:
             raise CheckpointError(f"{path / TRAINING} does not fit: {error}") from error
         self.step = checkpoint.step
 
-    def _losses(self, indices: IndexArray, *, step: int) -> Losses:
+    def _take_gradient(self, player: Player, turn: int = 0) -> dict[str, float]:
+        """The gradient of a player's loss for its own parameters; returns the mean of every term."""
+        indices = batch_indices(
+            self.dataset.split["train"],
+            step=self.step * player.turns + turn,
+            batch_size=self.batch_size,
+            seed=self.seed,
+            stream=player.stream,
+        )
+        with frozen(p for other in self.players if other is not player for p in other.parameters):
+            losses = self._losses(player, indices, step=self.step)
+            means = player.named(_to_floats(losses.means()))
+            self._refuse_divergence(means, "training")
+            self.fabric.backward(losses.total)
+        self._check_gradient(player)
+        return means
+
+    def _losses(self, player: Player, indices: IndexArray, *, step: int) -> Losses:
         batch = self.source.take(indices, step=step)
         # Fabric sets the precision by itself for `forward` only.
         with self.fabric.autocast():
-            losses: Losses = self.forward.loss(batch)
+            losses: Losses = getattr(self.forward, player.loss)(batch)
         return losses
 
     def _refuse_divergence(self, means: Mapping[str, float], where: str) -> None:
         broken = [name for name, value in means.items() if not math.isfinite(value)]
         if broken:
             terms = [name for name in broken if name != "loss"] or broken
-            outcome = "no update was made" if where == "training" else "nothing was saved"
+            outcome = self._no_update if where == "training" else "nothing was saved"
             raise DivergenceError(
                 f"step {self.step}: the {where} loss is no longer finite in "
                 f"{' and '.join(repr(term) for term in terms)}; {outcome}. "
                 f"Try a lower training.learning_rate, or training.clip_norm=1"
             )
 
-    def _check_gradient(self) -> None:
-        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
-        norm = get_total_norm(gradients)
+    @property
+    def _no_update(self) -> str:
+        once = all(player.turns == 1 for player in self.players)
+        return "no update was made" if once else "no further update was made"
+
+    def _check_gradient(self, player: Player) -> None:
+        norm = get_total_norm([p.grad for p in player.parameters if p.grad is not None])
         if not norm.isfinite():
             broken = _first_not_finite(self.model)
             raise DivergenceError(
-                f"step {self.step}: the gradient of '{broken}' is no longer finite; no update was "
-                f"made. Try a lower training.learning_rate, or training.clip_norm=1"
+                f"step {self.step}: the gradient of '{broken}' is no longer finite; "
+                f"{self._no_update}. Try a lower training.learning_rate, or training.clip_norm=1"
             )
         if self.clip_norm is not None:
-            clip_grads_with_norm_(self.model.parameters(), self.clip_norm, norm)
+            clip_grads_with_norm_(player.parameters, self.clip_norm, norm)
 
 
 @contextmanager
@@ -242,6 +251,10 @@ def fixed_noise(seed: int) -> Iterator[None]:
 
 def _to_floats(means: Mapping[str, torch.Tensor]) -> dict[str, float]:
     return dict(zip(means, torch.stack(list(means.values())).tolist(), strict=True))
+
+
+def _union(dictionaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    return {name: value for each in dictionaries for name, value in each.items()}
 
 
 def _first_not_finite(model: nn.Module) -> str:
