@@ -1,0 +1,69 @@
+"""DIP-VAE-I: posterior means that are uncorrelated, each of variance 1."""
+
+from __future__ import annotations
+
+from disentwine.contracts.model import Batch, Losses
+from disentwine.contracts.ranges import Count, NonNegative
+from disentwine.models.latent import LatentModel, Likelihood
+from disentwine.nn.convolutional import ImageShape
+from disentwine.nn.networks import Network
+from disentwine.objectives.dip import (
+    covariance_of_means,
+    diagonal_penalty,
+    off_diagonal_penalty,
+)
+from disentwine.objectives.elbo import kl_to_standard_normal
+
+
+class DIPVAEI(LatentModel):
+    r"""Maximise $\mathrm{ELBO} - \lambda_{od} \sum_{i \neq j} C_{ij}^2 - \lambda_d \sum_i (C_{ii} - 1)^2$
+    with $C = \mathrm{Cov}_{p(x)}[\mu(x)]$ (eq. 6).
+
+    Suits data with at least as many factors as the code has dimensions: all of them are kept alive.
+
+    Reference: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
+    A. Kumar, P. Sattigeri and A. Balakrishnan, 2018.
+
+    Arguments:
+        image_shape: (height, width, channels); `for_data` reads it from the data set.
+        latent: number of latent dimensions.
+        lambda_od: weight of the off-diagonal covariances.
+        lambda_d: weight of the variances; 10 times `lambda_od` for 2D shapes, 50 times for CelebA.
+        network: "compact", "standard" or "mlp".
+        likelihood: "bernoulli" or "gaussian" pixels.
+
+    >>> import torch
+    >>> model = DIPVAEI(image_shape=(16, 16, 1), latent=4)
+    >>> model.loss(Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))).weights
+    {'off_diagonal': 10.0, 'diagonal': 100.0}
+    """
+
+    def __init__(
+        self,
+        *,
+        image_shape: ImageShape,
+        latent: Count = 10,
+        lambda_od: NonNegative = 10.0,
+        lambda_d: NonNegative = 100.0,
+        network: Network = "compact",
+        likelihood: Likelihood = "bernoulli",
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
+        )
+        self.lambda_od = lambda_od
+        self.lambda_d = lambda_d
+
+    def loss(self, batch: Batch) -> Losses:
+        """The negative evidence lower bound in nats, and the penalties on the covariance."""
+        q = self.posterior(batch.x)
+        C = covariance_of_means(q.mean)
+        return Losses(
+            {
+                "reconstruction": -self.reconstruction_log_likelihood(batch.x, q.sample()),
+                "kl": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
+                "off_diagonal": off_diagonal_penalty(C),
+                "diagonal": diagonal_penalty(C),
+            },
+            {"off_diagonal": self.lambda_od, "diagonal": self.lambda_d},
+        )

@@ -1,0 +1,78 @@
+"""DIP-VAE-II: codes that are uncorrelated, each of variance 1."""
+
+from __future__ import annotations
+
+from disentwine.contracts.model import Batch, Losses
+from disentwine.contracts.ranges import Count, NonNegative
+from disentwine.models.latent import LatentModel, Likelihood
+from disentwine.nn.convolutional import ImageShape
+from disentwine.nn.networks import Network
+from disentwine.objectives.dip import (
+    covariance_of_codes,
+    diagonal_penalty,
+    off_diagonal_penalty,
+    third_moment_penalty,
+)
+from disentwine.objectives.elbo import kl_to_standard_normal
+
+
+class DIPVAEII(LatentModel):
+    r"""Maximise $\mathrm{ELBO} - \lambda_{od} \sum_{i \neq j} C_{ij}^2 - \lambda_d \sum_i (C_{ii} - 1)^2
+    - \lambda_3 \|M\|^2$ with $C = \mathrm{Cov}_{q(z)}[z]$ (eq. 7) and M the third central moments of $q(z)$.
+
+    Suits data with fewer factors than the code has dimensions: some may stay unused.
+
+    Reference: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
+    A. Kumar, P. Sattigeri and A. Balakrishnan, 2018.
+
+    Arguments:
+        image_shape: (height, width, channels); `for_data` reads it from the data set.
+        latent: number of latent dimensions.
+        lambda_od: weight of the off-diagonal covariances.
+        lambda_d: weight of the variances; as `lambda_od` for 2D shapes, half of it for CelebA.
+        lambda_3: weight of the third moments; 200 for 2D shapes, 0 for CelebA.
+        network: "compact", "standard" or "mlp".
+        likelihood: "bernoulli" or "gaussian" pixels.
+
+    >>> import torch
+    >>> model = DIPVAEII(image_shape=(16, 16, 1), latent=4, lambda_3=200)
+    >>> model.loss(Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))).weights
+    {'off_diagonal': 5.0, 'diagonal': 5.0, 'third_moments': 200}
+    """
+
+    def __init__(
+        self,
+        *,
+        image_shape: ImageShape,
+        latent: Count = 10,
+        lambda_od: NonNegative = 5.0,
+        lambda_d: NonNegative = 5.0,
+        lambda_3: NonNegative = 0.0,
+        network: Network = "compact",
+        likelihood: Likelihood = "bernoulli",
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
+        )
+        self.lambda_od = lambda_od
+        self.lambda_d = lambda_d
+        self.lambda_3 = lambda_3
+
+    def loss(self, batch: Batch) -> Losses:
+        """The negative evidence lower bound in nats, and the penalties on the moments of q(z)."""
+        q = self.posterior(batch.x)
+        C = covariance_of_codes(q.mean, q.log_variance)
+        return Losses(
+            {
+                "reconstruction": -self.reconstruction_log_likelihood(batch.x, q.sample()),
+                "kl": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
+                "off_diagonal": off_diagonal_penalty(C),
+                "diagonal": diagonal_penalty(C),
+                "third_moments": third_moment_penalty(q.mean, q.log_variance),
+            },
+            {
+                "off_diagonal": self.lambda_od,
+                "diagonal": self.lambda_d,
+                "third_moments": self.lambda_3,
+            },
+        )
