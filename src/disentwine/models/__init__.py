@@ -1,18 +1,37 @@
 """One file a system of the literature, and the table of their names."""
 
 from disentwine.contracts.model import Model
+from disentwine.models.beta_tcvae import BetaTCVAE
 from disentwine.models.beta_vae import BetaVAE
 from disentwine.models.causal_vae import CausalVAE
 from disentwine.models.causal_vae_layered import LayeredCausalVAE
+from disentwine.models.dip_vae_i import DIPVAEI
+from disentwine.models.dip_vae_ii import DIPVAEII
 from disentwine.models.factor_vae import FactorVAE
 from disentwine.models.vae import VAE
+from disentwine.models.wae_mmd import WAEMMD
 
 MODELS: dict[str, type[Model]] = {
     "vae": VAE,
     "beta-vae": BetaVAE,
+    "dip-vae-i": DIPVAEI,
+    "dip-vae-ii": DIPVAEII,
     "factor-vae": FactorVAE,
+    "beta-tcvae": BetaTCVAE,
+    "wae-mmd": WAEMMD,
     "causal-vae": CausalVAE,
     "causal-vae/layered": LayeredCausalVAE,
 }
 
-__all__ = ["MODELS", "VAE", "BetaVAE", "CausalVAE", "FactorVAE", "LayeredCausalVAE"]
+__all__ = [
+    "DIPVAEI",
+    "DIPVAEII",
+    "MODELS",
+    "VAE",
+    "WAEMMD",
+    "BetaTCVAE",
+    "BetaVAE",
+    "CausalVAE",
+    "FactorVAE",
+    "LayeredCausalVAE",
+]

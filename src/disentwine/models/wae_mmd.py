@@ -11,8 +11,8 @@ from disentwine.objectives.mmd import mmd
 
 
 class WAEMMD(Autoencoder):
-    r"""Minimise $\mathbb{E}\,\|x - g(f(x))\|^2 + \lambda\,\mathrm{MMD}(f(x), z)$ with $z \sim \mathcal{N}(0, I)$
-    (eq. 4, algorithm 2) and a sum of inverse multiquadratic kernels.
+    r"""Minimise $\mathbb{E}\,\|x - g(f(x))\|^2 + \lambda\,\mathrm{MMD}(f(x), z)$ with $z$ from
+    $\mathcal{N}(0, I)$ (eq. 4, algorithm 2) and a sum of inverse multiquadratic kernels.
 
     Reference: Wasserstein Auto-Encoders, I. Tolstikhin, O. Bousquet, S. Gelly and B. Schoelkopf, 2018.
 
