@@ -4,6 +4,7 @@ from disentwine.metrics.accuracy import action_accuracy, attribute_accuracy, fac
 from disentwine.metrics.activity import active_units
 from disentwine.metrics.counterfactual import counterfactual_scores
 from disentwine.metrics.dci import dci
+from disentwine.metrics.effects import effect_matrix
 from disentwine.metrics.factor_vae import factor_vae
 from disentwine.metrics.graphs import edge_scores, shd
 from disentwine.metrics.info_mec import info_mec
@@ -25,6 +26,7 @@ __all__ = [
     "counterfactual_scores",
     "dci",
     "edge_scores",
+    "effect_matrix",
     "explicitness",
     "factor_accuracy",
     "factor_vae",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from disentwine.contracts.dataset import Dataset, IndexArray, Simulates
+from disentwine.contracts.dataset import Dataset, Factor, FloatArray, IndexArray, Simulates
 from disentwine.contracts.model import Intervenes
 from disentwine.contracts.score import Score
 from disentwine.metrics.counterfactual import counterfactual_scores
@@ -15,14 +16,62 @@ from disentwine.metrics.counterfactual import counterfactual_scores
 MOST_IMAGES = 500
 
 
+class Trials(NamedTuple):
+    """Arguments:
+    indices: (n,) images to intervene on.
+    values: for each concept the value (n,) that it is set to in each of them.
+    """
+
+    indices: IndexArray
+    values: dict[str, FloatArray]
+
+
+def draw_trials(
+    concepts: Sequence[str], dataset: Dataset, indices: IndexArray, *, seed: int
+) -> Trials:
+    """Interventions to try a model with, one concept at a time; the same for every model.
+
+    Arguments:
+        concepts: to set.
+        dataset: where values come from.
+        indices: images to choose from; at most `MOST_IMAGES` are taken.
+        seed: of the choice and of the values.
+    """
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(indices)[:MOST_IMAGES]
+    spec = {factor.name: factor for factor in dataset.spec}
+    values = {
+        name: drawn_values(spec[name], dataset.column(name), len(chosen), rng) for name in concepts
+    }
+    return Trials(chosen, values)
+
+
+def drawn_values(
+    factor: Factor, column: FloatArray, n: int, rng: np.random.Generator
+) -> FloatArray:
+    """Half on the data's grid, the values of other images; half off it, drawn evenly between the 2nd
+    and 98th percentile. Names and yes-or-no have nothing off their grid.
+
+    >>> colour = Factor("colour", kind="categorical", values=("red", "blue"))
+    >>> drawn_values(colour, np.ones(5), 3, np.random.default_rng(0))
+    array([1., 1., 1.])
+    """
+    known = column[np.isfinite(column)]
+    least, most = np.quantile(known, [0.02, 0.98])
+    values = rng.uniform(least, most, n)
+    on_grid = np.arange(n) % 2 == 0
+    if factor.kind in ("categorical", "binary"):
+        on_grid[:] = True
+    values[on_grid] = rng.choice(known, on_grid.sum())
+    return values
+
+
 def score_counterfactuals(
     model: Any, dataset: Dataset, indices: IndexArray, *, seed: int = 0
 ) -> list[Score]:
     """Ratio and share for every concept, half of the values on the data's grid and half off it.
 
-    Values on the grid are those of other images of the data set; values off it are drawn evenly
-    between the 2nd and 98th percentile. Nothing is answered for a model that does not intervene or a
-    data set that cannot be redrawn.
+    Nothing is answered for a model that does not intervene or a data set that cannot be redrawn.
 
     Arguments:
         model: one that *intervenes*.
@@ -32,18 +81,13 @@ def score_counterfactuals(
     """
     if not isinstance(model, Intervenes) or not isinstance(dataset, Simulates):
         return []
-    rng = np.random.default_rng(seed)
-    indices = rng.permutation(indices)[:MOST_IMAGES]
+    indices, trials = draw_trials(model.concept_names, dataset, indices, seed=seed)
     factual, factors = dataset.images[indices], dataset.factors[indices]
     noise = getattr(dataset, "noise", None)
     own_noise = None if noise is None else noise[indices]
     reconstructed = model.reconstruct(factual)
     scores: list[Score] = []
-    for name, column in zip(model.concept_names, dataset.factors.T, strict=True):
-        least, most = np.quantile(column, [0.02, 0.98])
-        values = rng.uniform(least, most, len(indices))
-        on_grid = np.arange(len(indices)) % 2 == 0
-        values[on_grid] = rng.choice(column, on_grid.sum())
+    for name, values in trials.items():
         truth = dataset.simulate(factors, {name: values}, noise=own_noise).images
         scores += counterfactual_scores(
             name,

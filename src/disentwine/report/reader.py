@@ -1,0 +1,123 @@
+"""A network that reads concepts from images, to judge the images that models paint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from disentwine.contracts.dataset import Dataset, FloatArray, Simulates, UInt8Array
+from disentwine.errors import DataError
+from disentwine.nn.networks import ENCODERS
+from disentwine.nn.pictures import answer_in_kind, to_unit_range
+from disentwine.objectives.schedules import linear
+from disentwine.progress import ProgressBar
+from disentwine.report.counterfactuals import drawn_values
+from disentwine.training.memory import keep_freed_memory
+
+STEPS, BATCH, LEARNING_RATE = 1000, 64, 2e-3
+MOST_VALUES = 10_000
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What `train_reader` makes; called with images, it answers the value of each concept.
+
+    Arguments:
+        network: from images to standardised concepts.
+        names: of the concepts, k of them.
+        mean: (k,) of the training labels.
+        scale: (k,) their standard deviations.
+        error: (k,) root mean square error on held-out images, in those standard deviations.
+    """
+
+    network: nn.Module
+    names: tuple[str, ...]
+    mean: FloatArray
+    scale: FloatArray
+    error: FloatArray
+
+    def __call__(self, images: UInt8Array) -> FloatArray:
+        """The concepts (n, k) of images (n, height, width, channels), in the labels' own units."""
+        return _read(self.network, images) * self.scale + self.mean
+
+
+def train_reader(dataset: Dataset, *, seed: int = 0, steps: int = STEPS) -> Reader:
+    """Learn to read every concept of a data set from its training images.
+
+    An intervention makes combinations that never occur in the data, such as a shadow away from where
+    the light would throw it. Where the data set can draw them, every other training image is one
+    whose concepts were set at random, so that none is worked out from the others.
+
+    Arguments:
+        dataset: its "train" split is learnt from, its "test" split (or else "validation") measures
+            the error.
+        seed: of the weights and of the images' order; the same seed gives the same reader.
+        steps: updates to make, about 40 a second on one core for images of 64 x 64.
+
+    >>> from disentwine.data import Pendulum
+    >>> pendulum = Pendulum(size=32)
+    >>> reader = train_reader(pendulum, steps=2)
+    >>> reader(pendulum.images[:5]).shape, reader.error.shape
+    ((5, 4), (4,))
+    """
+    train = dataset.split["train"]
+    labels = dataset.factors[train]
+    known = np.isfinite(labels)
+    if not dataset.names or not known.any(axis=0).all():
+        raise DataError("a reader learns from labels: give every factor some, and at least one")
+    mean, scale = np.nanmean(labels, axis=0), np.nanstd(labels, axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    rng = np.random.default_rng(seed)
+    pool = dataset.factors[rng.choice(train, MOST_VALUES)]
+    keep_freed_memory()
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network = ENCODERS["compact"](dataset.image_shape, len(dataset.names))
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, fused=True)
+    with ProgressBar("reader of concepts", total=steps) as bar:
+        for step in range(steps):
+            images, values = _batch(dataset, pool, rng)
+            x = to_unit_range(torch.from_numpy(images))
+            u = torch.from_numpy((values - mean) / scale).float()
+            error = torch.nan_to_num(network(x) - u).square().mean()
+            optimiser.zero_grad(set_to_none=True)
+            error.backward()  # type: ignore[no-untyped-call]
+            for group in optimiser.param_groups:
+                group["lr"] = linear(step, start=LEARNING_RATE, end=0.0, steps=steps)
+            optimiser.step()
+            bar.advance({"error": error.item()} if step % 50 == 0 else None)
+    network.eval()
+    held_out = dataset.split["test"] if len(dataset.split["test"]) else dataset.split["validation"]
+    missed = _read(network, dataset.images[held_out]) - (dataset.factors[held_out] - mean) / scale
+    return Reader(network, dataset.names, mean, scale, np.sqrt(np.nanmean(missed**2, axis=0)))
+
+
+def _read(network: nn.Module, images: UInt8Array) -> FloatArray:
+    standardised = answer_in_kind(network, images, lambda x, rows: network(x))
+    return np.asarray(standardised, dtype=np.float64)
+
+
+def _batch(
+    dataset: Dataset, pool: FloatArray, rng: np.random.Generator
+) -> tuple[UInt8Array, FloatArray]:
+    """Training images and their factors, half of them redrawn with concepts of `pool`."""
+    indices = rng.choice(dataset.split["train"], BATCH)
+    images, factors = dataset.images[indices], dataset.factors[indices]
+    if not isinstance(dataset, Simulates):
+        return images, factors
+    half = BATCH // 2
+    do = {
+        factor.name: np.where(rng.random(half) < 0.5, own, drawn_values(factor, column, half, rng))
+        for factor, own, column in zip(dataset.spec, factors[:half].T, pool.T, strict=True)
+    }
+    noise = getattr(dataset, "noise", None)
+    own_noise = None if noise is None else noise[indices[:half]]
+    drawn = dataset.simulate(factors[:half], do, noise=own_noise)
+    return (
+        np.concatenate([drawn.images, images[half:]]),
+        np.concatenate([drawn.factors, factors[half:]]),
+    )
