@@ -78,13 +78,17 @@ def loss_curves(records: Sequence[Record]) -> Figure:
 def best_step(records: Sequence[Record]) -> int | None:
     """The step whose validation loss is least, or none where there was no validation.
 
+    None is best either where an opponent, which learns as well, changes what the loss means.
+
     >>> best_step([{"kind": "validation", "step": 5, "loss": 1.0}])
     5
     """
     scores = [
         (float(r["loss"]), int(r["step"]))
         for r in records
-        if r["kind"] == "validation" and math.isfinite(r.get("loss", math.nan))
+        if r["kind"] == "validation"
+        and math.isfinite(r.get("loss", math.nan))
+        and "opponent_loss" not in r
     ]
     return min(scores)[1] if scores else None
 

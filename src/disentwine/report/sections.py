@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from disentwine import figures
-from disentwine.contracts.model import Decodes, Generates
+from disentwine.contracts.model import Decodes, Generates, Opposed
 from disentwine.nn.pictures import to_uint8
 from disentwine.report.interventions import causes, interventions
 from disentwine.report.matrices import matrix_figure
@@ -107,10 +107,15 @@ def losses(subject: Subject) -> Section | None:
     records = subject.run.metrics
     if not records:
         return None
+    kept = (
+        "The opponent's terms are its own. Since each side changes the other's loss, the last weights "
+        "are the ones kept."
+        if isinstance(subject.model, Opposed)
+        else "The weights of the step with the least total validation loss are the ones kept."
+    )
     return Section(
         "Training",
-        "Every term of the loss, and their weighted total. The weights of the step with the least "
-        "total validation loss are the ones kept.",
+        f"Every term of the loss, and their weighted total. {kept}",
         Picture(
             "losses",
             "Curves of the training and validation losses over the steps",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import Model
+from disentwine.contracts.model import Model, Opposed
 from disentwine.report.evaluation import Evaluation
 from disentwine.training.run import Run
 
@@ -64,7 +64,7 @@ class Subject:
         )
         if "seconds" in self.status:
             sentence += f" in {duration(self.status['seconds'])}"
-        if best:
+        if best and not isinstance(self.model, Opposed):
             sentence += f"; the best validation loss was {number(best['score'])}"
             sentence += f" at step {int(best['step']):,}"
         return sentence + "."

@@ -17,6 +17,7 @@ from disentwine.progress import ProgressBar
 from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps
 from disentwine.training.keeping import Keeper, MemoryKeeper, RunKeeper
 from disentwine.training.memory import keep_freed_memory
+from disentwine.training.one_factor import with_batches_for
 from disentwine.training.recipe import NOT_IN_RECIPES, recipe_of, seed_problems
 from disentwine.training.run import Run, open_run
 from disentwine.training.schema import check, schema_of
@@ -49,7 +50,8 @@ def fit(
     progress: bool | None = None,
     on_save: OnSave | None = None,
 ) -> ModelType:
-    """Train a model in place and return it with the weights that did best on the validation split.
+    """Train a model in place and return it with the weights that did best on the validation split;
+    with the last ones, where it plays against an opponent and no score tells which are best.
 
     With `out`, the run is a folder that survives being killed: call again with the same arguments
     and it goes on to the bit as though nothing had happened.
@@ -59,7 +61,7 @@ def fit(
         dataset: its "train" split is learnt from, its "validation" split chooses the weights.
         steps: updates to make.
         batch_size: images an update.
-        learning_rate: Adam's.
+        learning_rate: Adam's; an opponent has one of its own.
         final_learning_rate: what it falls to in a straight line; none keeps it constant.
         clip_norm: largest norm of the gradient; none leaves it alone.
         log_every: updates between two records of the training loss.
@@ -100,6 +102,7 @@ def fit(
         if len(dataset.split[name]) == 0:
             raise DataError(f"the {name} split is empty: give the data set more images")
     recipe = recipe_of(model, dataset, training=training, seed=seed) if out is not None else None
+    dataset = with_batches_for(model, dataset)
     keep_freed_memory()
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng())
