@@ -24,11 +24,12 @@ def build(**options: object) -> FactorVAE:
 
 def test_without_gamma_it_is_a_vae() -> None:
     torch.manual_seed(0)
-    vae = VAE(image_shape=SHAPE, latent=4)
-    with fixed_noise(2):
-        expected = vae.loss(batch()).total
-    with fixed_noise(2):
-        torch.testing.assert_close(build(gamma=0.0).loss(batch()).total, expected)
+    vae, model = VAE(image_shape=SHAPE, latent=4), build(gamma=0.0)
+    totals = []
+    for each in (vae, model):
+        with fixed_noise(2):
+            totals.append(each.loss(batch()).total)
+    torch.testing.assert_close(*totals)
 
 
 def test_the_penalty_is_the_log_ratio_of_the_discriminator() -> None:
