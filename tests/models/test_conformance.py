@@ -17,6 +17,8 @@ from disentwine.testing import check_model
 NAMES = ("cause", "effect", "outcome", "other")
 SHAPES = [(16, 16, 1), (20, 24, 3)]
 FURTHER: dict[str, list[dict[str, Any]]] = {
+    "dip-vae-ii": [{"lambda_3": 200.0}],
+    "dc-ign": [{"dimensions": 2}],
     "vae": [{"warm_up_steps": 5}],
     "causal-vae/layered": [{"edges": (("cause", "effect"),)}, {"edges": ()}],
     "causal-vae": [{"edges": (("cause", "effect"), ("effect", "outcome"))}, {"edges": ()}],

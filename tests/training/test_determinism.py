@@ -27,9 +27,10 @@ from disentwine.training.trainer import fixed_noise
 
 seed = int(sys.argv[1])
 pendulum = Pendulum(size=32)
+some = slice(0, 28 * 87, 29)  # a grid of 28 angles and 3 lights
 pendulum = Arrays(
-    images=pendulum.images[::100],
-    factors=pendulum.factors[::100],
+    images=pendulum.images[some],
+    factors=pendulum.factors[some],
     names=pendulum.names,
     edges=list(pendulum.graph.edges),
 )

@@ -180,6 +180,17 @@ class Opposed(Protocol):
         ...
 
 
+@runtime_checkable
+class VariesOneFactor(Protocol):
+    """The model learns from batches in which one factor varies and the others are held.
+
+    Attributes:
+        varied: the columns of the factors that take turns in varying.
+    """
+
+    varied: tuple[int, ...]
+
+
 CAPABILITIES: dict[str, type] = {
     "decodes": Decodes,
     "generates": Generates,
@@ -187,6 +198,7 @@ CAPABILITIES: dict[str, type] = {
     "transitions": Transitions,
     "scores": Scores,
     "opposed": Opposed,
+    "varies one factor": VariesOneFactor,
 }
 
 

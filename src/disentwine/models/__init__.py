@@ -5,6 +5,7 @@ from disentwine.models.beta_tcvae import BetaTCVAE
 from disentwine.models.beta_vae import BetaVAE
 from disentwine.models.causal_vae import CausalVAE
 from disentwine.models.causal_vae_layered import LayeredCausalVAE
+from disentwine.models.dc_ign import DCIGN
 from disentwine.models.dip_vae_i import DIPVAEI
 from disentwine.models.dip_vae_ii import DIPVAEII
 from disentwine.models.factor_vae import FactorVAE
@@ -19,11 +20,13 @@ MODELS: dict[str, type[Model]] = {
     "factor-vae": FactorVAE,
     "beta-tcvae": BetaTCVAE,
     "wae-mmd": WAEMMD,
+    "dc-ign": DCIGN,
     "causal-vae": CausalVAE,
     "causal-vae/layered": LayeredCausalVAE,
 }
 
 __all__ = [
+    "DCIGN",
     "DIPVAEI",
     "DIPVAEII",
     "MODELS",

@@ -15,20 +15,29 @@ from torch import Tensor
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Batch
 from disentwine.nn.pictures import to_unit_range
+from disentwine.training.one_factor import OneFactorSplit
 
 
 def batch_indices(
-    indices: IndexArray, *, step: int, batch_size: int, seed: int, stream: int = 0
+    indices: IndexArray | OneFactorSplit,
+    *,
+    step: int,
+    batch_size: int,
+    seed: int,
+    stream: int = 0,
 ) -> IndexArray:
     """The images of one step: every epoch is a fresh shuffle, cut into whole batches.
 
-    Batches of different streams are drawn independently of each other.
+    Batches of different streams are drawn independently of each other. A split that has reasons to
+    put certain images together chooses its batches itself.
 
     >>> first = batch_indices(np.arange(10), step=0, batch_size=5, seed=0)
     >>> second = batch_indices(np.arange(10), step=1, batch_size=5, seed=0)
     >>> sorted([*first.tolist(), *second.tolist()])
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
+    if isinstance(indices, OneFactorSplit):
+        return indices.batch(step=step, batch_size=batch_size, seed=seed, stream=stream)
     size = min(batch_size, len(indices))
     epoch, position = divmod(step, len(indices) // size)
     order = _shuffle(len(indices), seed, epoch, stream)[position * size : (position + 1) * size]

@@ -1,0 +1,151 @@
+"""Batches in which one factor varies: which images they hold, and that resuming repeats them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from disentwine.contracts.model import Batch, Losses
+from disentwine.data import Arrays
+from disentwine.errors import DataError, Interrupted
+from disentwine.models import DCIGN, MODELS
+from disentwine.training.fit import fit
+from disentwine.training.one_factor import OneFactorSplit
+from disentwine.training.trainer import fixed_noise
+
+GRID = np.stack(np.meshgrid(range(4), range(3), range(5), indexing="ij"), axis=-1).reshape(-1, 3)
+FACTORS = GRID.astype(np.float64)
+TRAINING: dict[str, Any] = {
+    "steps": 13,
+    "batch_size": 4,
+    "save_every": 4,
+    "log_every": 3,
+    "threads": 1,
+    "device": "cpu",
+    "progress": False,
+}
+
+
+def split(factors: np.ndarray = FACTORS, **options: Any) -> OneFactorSplit:
+    return OneFactorSplit(factors, np.arange(len(factors)), **({"varied": (0, 1, 2)} | options))
+
+
+def batches(of: OneFactorSplit, n: int, *, batch_size: int = 64, seed: int = 0) -> list[np.ndarray]:
+    return [of.batch(step=step, batch_size=batch_size, seed=seed) for step in range(n)]
+
+
+def test_exactly_one_factor_varies_and_the_whole_group_is_there() -> None:
+    seen: Counter[int] = Counter()
+    for batch in batches(split(), 300):
+        distinct = [len(np.unique(column)) for column in FACTORS[batch].T]
+        (varying,) = np.flatnonzero(np.array(distinct) > 1)
+        assert len(batch) == len(set(batch.tolist())) == distinct[varying] == (4, 3, 5)[varying]
+        seen[int(varying)] += 1
+    # Each of three factors is drawn 100 times in the mean, with a standard deviation of 8.2.
+    assert all(60 < seen[factor] < 140 for factor in range(3))
+
+
+def test_all_images_are_seen_equally_often() -> None:
+    """In 6,000 batches, within 5 standard deviations of their number; groups differ in size."""
+    ragged = FACTORS[np.random.default_rng(0).random(len(FACTORS)) < 0.8]
+    one = split(ragged, varied=(2, 0))
+    counts = np.zeros(len(ragged))
+    for batch in batches(one, 6000, batch_size=1):
+        counts[batch] += 1
+    alone = np.setdiff1d(np.arange(len(ragged)), np.concatenate([g.order for g in one.groups]))
+    assert len(alone) == 0
+    assert counts.std() < 5 * counts.mean() ** 0.5
+
+
+def test_a_batch_is_a_function_of_seed_and_step() -> None:
+    first, again = batches(split(), 20), batches(split(), 20)
+    other = batches(split(), 20, seed=1)
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert any(not np.array_equal(a, b) for a, b in zip(first, other, strict=True))
+
+
+def test_large_groups_are_drawn_from() -> None:
+    drawn = [tuple(sorted(b)) for b in batches(split(varied=(2,)), 50, batch_size=2)]
+    assert {len(b) for b in drawn} == {2}
+    assert len(set(drawn)) > 5
+
+
+def test_effects_may_follow_what_varies() -> None:
+    follows = np.column_stack([FACTORS[:, :2], FACTORS[:, 0] + FACTORS[:, 1]])
+    for batch in batches(split(follows, varied=(0, 1)), 50):
+        assert sorted(len(np.unique(c)) > 1 for c in follows[batch].T) == [False, True, True]
+
+
+def test_unlabelled_images_are_left_out() -> None:
+    some = FACTORS.copy()
+    some[::2, 1] = np.nan
+    drawn = np.concatenate(batches(split(some), 200))
+    assert np.isfinite(some[drawn]).all()
+    assert set(drawn.tolist()) <= set(range(1, len(some), 2))
+
+
+def test_many_continuous_factors_do_not_overflow() -> None:
+    rng = np.random.default_rng(0)
+    held = rng.normal(size=(500, 12))
+    twins = np.concatenate([held, held])
+    twins[:500, 3] += 1
+    for batch in batches(split(twins, varied=tuple(range(12))), 30):
+        assert abs(batch[0] - batch[1]) == 500
+
+
+def test_data_without_company_is_refused() -> None:
+    with pytest.raises(DataError, match="no two of the 40 training images differ in one factor"):
+        split(np.random.default_rng(0).normal(size=(40, 3)))
+
+
+class Witness(DCIGN):
+    """Remembers what it was shown."""
+
+    shown: list[tuple[bool, torch.Tensor]]
+
+    def loss(self, batch: Batch) -> Losses:
+        self.shown.append((self.training, batch.u))
+        return super().loss(batch)
+
+
+@pytest.fixture
+def pictures() -> Arrays:
+    images = np.random.default_rng(0).integers(0, 256, (60, 16, 16, 1), dtype=np.uint8)
+    return Arrays(images=images, factors=FACTORS)
+
+
+def witness(pictures: Arrays) -> Witness:
+    with fixed_noise(0):
+        model = Witness.for_data(pictures)
+    model.shown = []
+    return model
+
+
+def test_training_varies_one_factor_and_validation_all(pictures: Arrays) -> None:
+    model = fit(witness(pictures), pictures, **TRAINING)
+    for training, u in model.shown:
+        varying = (u != u[0]).any(0)
+        assert varying.sum() == (1 if training else 3)
+    assert sum(training for training, _ in model.shown) == TRAINING["steps"]
+    assert isinstance(pictures.split["train"], np.ndarray)
+
+
+def test_resuming_is_exact(
+    pictures: Arrays, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fingerprint: Any
+) -> None:
+    monkeypatch.setitem(MODELS, "witness", Witness)
+
+    def stop(model: Any, step: int) -> None:
+        if step == 8:
+            raise Interrupted("", signal_number=15)
+
+    fit(witness(pictures), pictures, out=tmp_path / "straight", **TRAINING)
+    with pytest.raises(Interrupted):
+        fit(witness(pictures), pictures, out=tmp_path / "stopped", on_save=stop, **TRAINING)
+    fit(witness(pictures), pictures, out=tmp_path / "stopped", **TRAINING)
+    assert fingerprint(tmp_path / "stopped") == fingerprint(tmp_path / "straight")
