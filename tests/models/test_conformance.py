@@ -22,9 +22,16 @@ FURTHER: dict[str, list[dict[str, Any]]] = {
     "vae": [{"warm_up_steps": 5}],
     "causal-vae/layered": [{"edges": (("cause", "effect"),)}, {"edges": ()}],
     "causal-vae": [{"edges": (("cause", "effect"), ("effect", "outcome"))}, {"edges": ()}],
+    "hierarchical-vae": [{"batch_norm": True}, {"layers": (4,)}, {"importance_samples": 3}],
+    "ladder-vae": [{"batch_norm": False}, {"layers": (4,)}, {"importance_samples": 3}],
     "beta-vae": [{"capacity": 5.0, "warm_up_steps": 5}, {"beta": 0.0}],
 }
 """Choices that a constructor's types do not tell."""
+
+SMALL: dict[str, dict[str, Any]] = {
+    name: {"layers": (4, 3), "hidden": (12, 8)} for name in ("hierarchical-vae", "ladder-vae")
+}
+"""What makes models small that are large by default."""
 
 
 def choices(name: str) -> list[dict[str, Any]]:
@@ -72,7 +79,7 @@ def test_the_contract_is_kept(
 ) -> None:
     dataset = pictures(image_shape)
     check_model(
-        lambda: MODELS[name].for_data(dataset, **options),
+        lambda: MODELS[name].for_data(dataset, **(SMALL.get(name, {}) | options)),
         image_shape=image_shape,
         factors=len(NAMES),
     )

@@ -9,6 +9,8 @@ from disentwine.models.dc_ign import DCIGN
 from disentwine.models.dip_vae_i import DIPVAEI
 from disentwine.models.dip_vae_ii import DIPVAEII
 from disentwine.models.factor_vae import FactorVAE
+from disentwine.models.hierarchical_vae import HierarchicalVAE
+from disentwine.models.ladder_vae import LadderVAE
 from disentwine.models.vae import VAE
 from disentwine.models.wae_mmd import WAEMMD
 
@@ -21,6 +23,8 @@ MODELS: dict[str, type[Model]] = {
     "beta-tcvae": BetaTCVAE,
     "wae-mmd": WAEMMD,
     "dc-ign": DCIGN,
+    "hierarchical-vae": HierarchicalVAE,
+    "ladder-vae": LadderVAE,
     "causal-vae": CausalVAE,
     "causal-vae/layered": LayeredCausalVAE,
 }
@@ -36,5 +40,7 @@ __all__ = [
     "BetaVAE",
     "CausalVAE",
     "FactorVAE",
+    "HierarchicalVAE",
+    "LadderVAE",
     "LayeredCausalVAE",
 ]

@@ -1,0 +1,121 @@
+"""Stochastic layers: deterministic features, Gaussians over latents, and how two Gaussians merge."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from disentwine.nn.gaussian import DiagonalGaussian
+
+SLOPE = 0.1
+"""Of the leaky rectifier max(x, 0.1 x)."""
+
+LEAST_VARIANCE = 1e-5
+"""Keeps the logarithm of a softplus finite."""
+
+
+class BatchNorm(nn.BatchNorm1d):
+    """Batch normalisation in training as in evaluation where the batch is one row, which has no
+    variance of its own.
+
+    >>> BatchNorm(4)(torch.ones(1, 4)).shape
+    torch.Size([1, 4])
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training and len(x) == 1:
+            statistics = self.running_mean, self.running_var
+            return F.batch_norm(x, *statistics, self.weight, self.bias, eps=self.eps)
+        return super().forward(x)
+
+
+def deterministic(in_features: int, width: int, *, depth: int, batch_norm: bool) -> nn.Sequential:
+    r"""$d(y) = \mathrm{MLP}(y)$: `depth` times a linear map, batch normalisation and a leaky rectifier.
+
+    Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, sections 2 and 2.3.
+
+    >>> len(deterministic(784, 512, depth=2, batch_norm=True))
+    6
+    """
+    modules: list[nn.Module] = []
+    for fan_in in [in_features, *[width] * (depth - 1)]:
+        # Normalisation takes away what a bias before it would add.
+        modules.append(nn.Linear(fan_in, width, bias=not batch_norm))
+        modules += [BatchNorm(width)] if batch_norm else []
+        modules.append(nn.LeakyReLU(SLOPE))
+    return nn.Sequential(*modules)
+
+
+class GaussianHead(nn.Module):
+    r"""$\mu = \mathrm{Linear}(d)$, $\sigma^2 = \mathrm{Softplus}(\mathrm{Linear}(d))$.
+
+    Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, section 2.
+
+    >>> GaussianHead(32, 4)(torch.zeros(5, 32)).mean.shape
+    torch.Size([5, 4])
+    """
+
+    def __init__(self, in_features: int, size: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(in_features, 2 * size)
+
+    def forward(self, d: Tensor) -> DiagonalGaussian:
+        mean, raw = self.linear(d).chunk(2, dim=1)
+        return DiagonalGaussian(mean, positive(raw).log())
+
+
+class GaussianLayer(nn.Module):
+    r"""$\mathcal{N}(\mu(y), \sigma^2(y))$ over `size` latents, a deterministic MLP below its head."""
+
+    def __init__(
+        self, in_features: int, width: int, size: int, *, depth: int, batch_norm: bool
+    ) -> None:
+        super().__init__()
+        self.d = deterministic(in_features, width, depth=depth, batch_norm=batch_norm)
+        self.head = GaussianHead(width, size)
+
+    def forward(self, y: Tensor) -> DiagonalGaussian:
+        gaussian: DiagonalGaussian = self.head(self.d(y))
+        return gaussian
+
+
+def positive(raw: Tensor) -> Tensor:
+    """A variance of any number: its softplus, and a little."""
+    return F.softplus(raw) + LEAST_VARIANCE
+
+
+def merge(q_hat: DiagonalGaussian, p: DiagonalGaussian) -> DiagonalGaussian:
+    r"""The product of two Gaussians: $\sigma_q^2 = (\hat\sigma_q^{-2} + \sigma_p^{-2})^{-1}$,
+    $\mu_q = \sigma_q^2 (\hat\mu_q \hat\sigma_q^{-2} + \mu_p \sigma_p^{-2})$.
+
+    Precisions are weighed in the log domain, so that none overflows.
+
+    Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, eq. 18-19.
+
+    Arguments:
+        q_hat: what the image says, from below.
+        p: what the layer above expects.
+
+    >>> sharp, wide = (DiagonalGaussian(torch.full((1, 1), m), torch.full((1, 1), v).log())
+    ...                for m, v in ((3.0, 1.0), (0.0, 2.0)))
+    >>> merged = merge(sharp, wide)
+    >>> merged.mean, merged.log_variance.exp()
+    (tensor([[2.]]), tensor([[0.6667]]))
+    """
+    odds = p.log_variance - q_hat.log_variance
+    mean = torch.lerp(p.mean, q_hat.mean, torch.sigmoid(odds))
+    return DiagonalGaussian(mean, q_hat.log_variance + F.logsigmoid(odds))
+
+
+def standard_normal_like(q: DiagonalGaussian) -> DiagonalGaussian:
+    r"""$\mathcal{N}(0, I)$ of the same shape."""
+    zeros = torch.zeros_like(q.mean)
+    return DiagonalGaussian(zeros, zeros)
+
+
+def repeated(q: DiagonalGaussian, times: int) -> DiagonalGaussian:
+    """The rows of a Gaussian, all of them `times` times over: (n, d) to (times n, d)."""
+    if times == 1:
+        return q
+    return DiagonalGaussian(q.mean.repeat(times, 1), q.log_variance.repeat(times, 1))
