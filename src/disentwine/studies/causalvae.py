@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
+import yaml
+from numpy.typing import NDArray
 
+from disentwine.contracts.dataset import FloatArray, Simulates
 from disentwine.contracts.model import Intervenes
 from disentwine.contracts.score import Score
 from disentwine.data import DATASETS
 from disentwine.errors import DataError
 from disentwine.metrics.graphs import shd
 from disentwine.metrics.mine import mine
+from disentwine.report.effects import effect_scores
 from disentwine.report.evaluation import LIMIT, evaluate
+from disentwine.report.reader import STEPS as STEPS_OF_READER
+from disentwine.report.reader import Reader, train_reader
 from disentwine.studies.pictures import intervention_pictures, score_picture
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
 from disentwine.studies.trials import Outcome, Trial
+from disentwine.training.recipe import Recipe
 from disentwine.training.run import Run
 
 PAPERS_N = 100
@@ -102,7 +109,7 @@ def published_images() -> list[str]:
     return found
 
 
-def measure(run: Run, *, limit: int = LIMIT) -> list[Score]:
+def measure(run: Run, *, limit: int = LIMIT, reader_steps: int = STEPS_OF_READER) -> list[Score]:
     """MIC and TIC on all test images and on as few as the paper's, the graph, and do-images."""
     model, dataset = run.model, run.dataset
     found = evaluate(model, dataset, ["mic-tic"], seed=run.recipe.seed, limit=limit)
@@ -112,10 +119,19 @@ def measure(run: Run, *, limit: int = LIMIT) -> list[Score]:
         scores += _on_few_images(found.codes, dataset.factors[found.indices], run.recipe.seed)
     if isinstance(model, Intervenes) and dataset.graph is not None:
         scores.append(shd(model.graph.to_networkx(), dataset.graph))
+    if isinstance(model, Intervenes) and isinstance(dataset, Simulates):
+        reader = _reader(yaml.safe_dump(run.recipe.data), reader_steps)
+        scores += effect_scores(model, reader, dataset, found.indices, seed=run.recipe.seed)
     return scores
 
 
-def _on_few_images(codes: np.ndarray, factors: np.ndarray, seed: int) -> list[Score]:
+@lru_cache
+def _reader(data: str, steps: int) -> Reader:
+    """One reader a data set and process; it is the same in every process."""
+    return train_reader(Recipe(yaml.safe_load(data), {}, {}).build_dataset(), steps=steps)
+
+
+def _on_few_images(codes: NDArray[np.floating], factors: FloatArray, seed: int) -> list[Score]:
     """MIC and TIC of 100 images, the mean over random choices of them."""
     random = np.random.default_rng(seed)
     found = []
@@ -168,7 +184,7 @@ CAUSALVAE = Study(
     name="causalvae",
     about="CausalVAE, Table 1 and interventions against the simulator",
     trials=trials,
-    measure={"paper": measure, "smoke": partial(measure, limit=PAPERS_N)},
+    measure={"paper": measure, "smoke": partial(measure, limit=PAPERS_N, reader_steps=20)},
     published=PUBLISHED,
     tables={
         "Concepts found (test split)": CONCEPT_COLUMNS,

@@ -1,0 +1,109 @@
+"""Trainings side by side, and the tables made of them."""
+
+import json
+from functools import partial
+
+import pytest
+
+from disentwine.contracts.score import Score
+from disentwine.errors import StudyError
+from disentwine.studies import STUDIES
+from disentwine.studies.study import Study, result_rows
+from disentwine.studies.tables import Column, Table, study_tables, to_markdown
+from disentwine.studies.trials import SCORES, Outcome, Trial, make_trial, run_trials
+from disentwine.training.recipe import read_recipe
+
+QUICK = ("data.size=32", "model.name=vae", "training.steps=2", "training.batch_size=4")
+
+
+def count_steps(run, factor=1.0):
+    return [Score("steps", factor * run.status["step"], n=1)]
+
+
+def refuse(run):
+    raise ValueError("no number today")
+
+
+def trial(seed=0, **changes):
+    return Trial(
+        **{"system": "vae", "data": "pendulum", "seed": seed, "recipe": "demo", "overrides": QUICK}
+        | changes
+    )
+
+
+def outcome(system, value, *, seed=0, metric="mic", n=100, data="pendulum"):
+    score = {"name": metric, "value": value, "n": n, "noise_floor": 0.1, "details": {}}
+    return Outcome(trial(seed, system=system, data=data), (score,), minutes=1.0)
+
+
+def test_a_finished_trial_is_read_not_made_again(tmp_path):
+    first = make_trial(trial(), tmp_path, count_steps)
+    again = make_trial(trial(), tmp_path, refuse)
+    assert first.scores == again.scores
+    assert first.scores[0]["value"] == 2
+
+
+def test_another_recipe_is_another_trial(tmp_path):
+    make_trial(trial(), tmp_path, count_steps)
+    longer = trial(overrides=(*QUICK, "training.steps=3"))
+    assert make_trial(longer, tmp_path, count_steps).scores[0]["value"] == 3
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_run_that_was_trained_but_not_measured_is_not_trained_again(tmp_path):
+    with pytest.raises(ValueError, match="today"):
+        make_trial(trial(), tmp_path, refuse)
+    folder = trial().folder(tmp_path)
+    weights = sorted((folder / "checkpoints").iterdir())
+    written = [path.stat().st_mtime_ns for path in weights]
+    make_trial(trial(), tmp_path, count_steps)
+    assert [path.stat().st_mtime_ns for path in weights] == written
+
+
+def test_processes_side_by_side_keep_the_order_and_the_good_ones(tmp_path):
+    made = run_trials(
+        [trial(1), trial(0)], tmp_path, measure=partial(count_steps, factor=2), jobs=2, label="t"
+    )
+    assert [o.trial.seed for o in made] == [1, 0]
+    assert [o.scores[0]["value"] for o in made] == [4, 4]
+    broken = trial(overrides=("data.size=33",))
+    with pytest.raises(StudyError, match="1 of 2 trainings failed"):
+        run_trials([broken, trial(2)], tmp_path, measure=count_steps, jobs=1, label="t")
+    assert (trial(2).folder(tmp_path) / SCORES).is_file()
+
+
+def test_rows_are_means_over_seeds_beside_the_paper():
+    rows = result_rows(
+        [outcome("vae", 0.2), outcome("vae", 0.4, seed=1), outcome("beta-vae", 0.5)],
+        {("vae", "pendulum", "mic"): 0.25},
+    )
+    vae, beta = rows
+    assert vae["value"] == pytest.approx(0.3)
+    assert vae["spread"] == pytest.approx(0.1414, abs=1e-4)
+    assert (vae["seeds"], vae["paper"], vae["n"]) == (2, 0.25, 100)
+    assert (beta["seeds"], beta["spread"], beta["paper"]) == (1, None, None)
+    assert vae["recipe"] == f"demo {' '.join(QUICK)}"
+    json.dumps(rows, allow_nan=False)
+
+
+def test_tables_take_the_largest_n_unless_told():
+    rows = result_rows(
+        [outcome("vae", 0.2), outcome("vae", 0.6, n=500)], {("vae", "pendulum", "mic"): 0.3}
+    )
+    columns = [Column("MIC", "mic", form=".0%"), Column("few", "mic", n=100, form=".0%")]
+    (table,) = study_tables(rows, {"Found": [*columns, Column("absent", "tic")]})
+    assert table == Table(
+        "Found: pendulum", ("system", "MIC", "few"), (("vae", "60% [30%]", "20% [30%]"),)
+    )
+    assert "| vae | 60% [30%] | 20% [30%] |" in to_markdown(table)
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
+@pytest.mark.parametrize("profile", ["smoke", "paper"])
+def test_every_trial_of_a_study_has_a_valid_recipe_of_its_own(study: Study, profile, tmp_path):
+    trials = study.trials(profile, (0, 1))
+    folders = {trial.folder(tmp_path) for trial in trials}
+    assert len(folders) == len(trials) > 0
+    for made in trials:
+        assert made.read_recipe().training["threads"] == 1
+        assert read_recipe(made.recipe, made.overrides).data["name"] == made.data
