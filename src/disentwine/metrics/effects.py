@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from disentwine.contracts.dataset import FloatArray
+from disentwine.contracts.dataset import FloatArray, column_index
 from disentwine.contracts.score import Score
 from disentwine.errors import UsageError
 
@@ -36,8 +36,8 @@ def effect_matrix(
 
     where $v_j$ is read from the reconstruction. "effect-error:i" is the root mean square of row i
     of E; "effect-leak" is the $L_{ij}$, of a concept that is not to move, that is furthest above its
-    noise floor. The floor of either is the same of the simulator's own images: what the reader alone
-    gets wrong.
+    noise floor, and "effect-leak-causes" the same of causes under an intervention on their effect.
+    The floor of each is the same of the simulator's own images: what the reader alone gets wrong.
 
     Arguments:
         concepts: (c) those intervened on.
@@ -81,7 +81,7 @@ def effect_matrix(
         truth = _table(read_truth, shape, "read_truth") / sigma
         matrices["error_floor"] = _rms(truth - target)
         matrices["leak_floor"] = np.where(still, _rms(truth - own), np.nan)
-    n, about = shape[1], {"concepts": list(concepts), "factors": list(names)}
+    n = shape[1]
     scores = []
     for i, concept in enumerate(concepts):
         row = {key: matrix[i] for key, matrix in matrices.items()}
@@ -90,13 +90,18 @@ def effect_matrix(
         scores.append(
             Score(f"effect-error:{concept}", _over_known(row["error"]), n, floor, details)
         )
-    if still.any():
-        excess = matrices["leak"] ** 2 - matrices.get("leak_floor", 0) ** 2
-        i, j = divmod(int(np.nanargmax(excess)), len(names))
-        floor = None if read_truth is None else float(matrices["leak_floor"][i, j])
-        where = {"where": f"do({concepts[i]}) moves {names[j]}"}
-        leak = float(matrices["leak"][i, j])
-        scores.append(Score("effect-leak", leak, n, floor, {**about, **where, **matrices}))
+    places = [column_index(tuple(names), concept) for concept in concepts]
+    moves = np.zeros((len(names), len(names)), dtype=bool)
+    moves[places] = ~still
+    causes = moves.T[places]
+    excess = matrices["leak"] ** 2 - matrices.get("leak_floor", 0) ** 2
+    about = {"concepts": list(concepts), "factors": list(names), **matrices}
+    for name, pairs in (("effect-leak", still), ("effect-leak-causes", still & causes)):
+        if pairs.any():
+            i, j = divmod(int(np.argmax(np.where(pairs, excess, -np.inf))), len(names))
+            floor = None if read_truth is None else float(matrices["leak_floor"][i, j])
+            where = {"where": f"do({concepts[i]}) moves {names[j]}"}
+            scores.append(Score(name, float(matrices["leak"][i, j]), n, floor, {**where, **about}))
     return scores
 
 

@@ -18,13 +18,15 @@ from disentwine.report.reader import Reader
 ABOUT = {
     "effect-error": "error of concepts read back from do-images, in deviations of the label",
     "effect-leak": "largest movement of a concept that is no effect of the one that was set",
+    "effect-leak-causes": "largest movement of a cause when its effect was set",
 }
 
 
 def effect_scores(
     model: Any, reader: Reader, dataset: Dataset, indices: IndexArray, *, seed: int
 ) -> list[Score]:
-    """Set each concept, read all of them back: "effect-error:<concept>" for each, and "effect-leak".
+    """Set each concept, read all of them back: "effect-error:<concept>" for each, "effect-leak" and
+    "effect-leak-causes".
 
     The concept that was set should be read as asked, its effects as the simulator has them, all
     others as they were. Where the data set cannot be redrawn, nobody knows what effects should be and
