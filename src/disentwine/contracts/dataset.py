@@ -66,6 +66,7 @@ class Dataset:
         spec: name, kind and unit of each factor.
         split: indices of the "train", "validation" and "test" images; disjoint.
         graph: the true causal graph over the factors' names, where it is known.
+        stochastic: whether brightness is the probability of white, which every batch draws anew.
         labelled: the share of the training and validation images that carry labels.
         about: one line for `disentwine data list`.
     """

@@ -53,6 +53,9 @@ def _shuffle(n: int, seed: int, epoch: int, stream: int) -> IndexArray:
 class BatchSource:
     """Batches of a data set by index, `uint8` until they are on the device.
 
+    The pixels of a stochastic data set are drawn here, from torch's generator, whose state a
+    checkpoint keeps; black and white ones stay as they are.
+
     Arguments:
         dataset: where images and factors come from.
         device: where batches go.
@@ -64,6 +67,7 @@ class BatchSource:
     ) -> None:
         self.device = device
         self.dtype = dtype
+        self.stochastic = dataset.stochastic
         self.images: Any = dataset.images
         self.in_memory = isinstance(dataset.images, np.ndarray) and dataset.images.flags.writeable
         if self.in_memory:
@@ -77,8 +81,9 @@ class BatchSource:
             if self.in_memory
             else torch.from_numpy(self.images[indices])
         )
+        x = to_unit_range(pictures.to(self.device, non_blocking=True)).to(self.dtype)
         return Batch(
-            x=to_unit_range(pictures.to(self.device, non_blocking=True)).to(self.dtype),
+            x=torch.rand_like(x).lt_(x) if self.stochastic else x,
             u=self.factors.index_select(0, where).to(self.device, non_blocking=True),
             step=step,
         )
