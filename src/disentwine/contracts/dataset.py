@@ -76,6 +76,7 @@ class Dataset:
     spec: tuple[Factor, ...]
     split: Mapping[str, IndexArray]
     graph: nx.DiGraph | None = None
+    stochastic: bool = False
     labelled: float = 1.0
     about: ClassVar[str] = ""
 
