@@ -15,7 +15,10 @@ from disentwine.errors import UsageError
 from disentwine.figures.style import DPI, HAIRLINE, INK, LABEL, QUIET, SMALL, WIDTH, new_figure
 
 UInt8Array = NDArray[np.uint8]
-GAP, LARGEST_SCALE = 10, 6
+GAP, GROUP_GAP, LARGEST_SCALE = 10, 34, 6
+LINE = 27
+"""Pixels that a line of a label needs."""
+
 BORDER = tuple(int(HAIRLINE[i : i + 2], 16) for i in (1, 3, 5))
 
 
@@ -62,16 +65,20 @@ def mosaic(
     titles: Sequence[str] = (),
     shown: int | None = None,
     width: int = WIDTH,
+    gap: int = GAP,
+    group: int | None = None,
 ) -> Figure:
     """A table of images with labels at its left, on its top or above each image.
 
     Arguments:
         images: (rows, columns, height, width, channels).
         row_labels: one for each row; a second line is drawn quieter.
-        column_labels: one for each column.
+        column_labels: one for each column, or for each group of them.
         titles: one for each image, row by row.
         shown: how many places hold an image, row by row; the rest stay empty.
         width: of the figure, in pixels, about.
+        gap: between images, in pixels.
+        group: so many columns stand together, apart from the next.
 
     >>> figure = mosaic(np.zeros((2, 3, 8, 8, 1), np.uint8), row_labels=["a", "b"])
     >>> len(figure.axes)
@@ -82,16 +89,22 @@ def mosaic(
             f"a mosaic takes images (rows, columns, height, width, channels); got {images.shape}"
         )
     rows, columns = images.shape[:2]
+    group = group or columns
+    groups = -(-columns // group)
     left = max((_text_width(label) for label in row_labels), default=0)
     top = 44 if column_labels else 0
     above = 36 if titles else 0
-    cells = resize_to(as_colour(images), (width - left - columns * GAP) // columns)
+    room = width - left - columns * gap - (groups - 1) * GROUP_GAP
+    cells = resize_to(as_colour(images), room // columns)
     cell_height, cell_width = cells.shape[2:4]
-    pitch_y, pitch_x = cell_height + GAP + above, cell_width + GAP
-    size_y, size_x = top + rows * pitch_y, left + columns * pitch_x
+    lines = max((label.count("\n") + 1 for label in row_labels), default=0)
+    pitch_y, pitch_x = max(cell_height + gap, LINE * lines) + above, cell_width + gap
+    starts = left + np.arange(columns) * pitch_x + np.arange(columns) // group * GROUP_GAP
+    size_y, size_x = top + rows * pitch_y, int(starts[-1]) + pitch_x
     sheet = np.full((size_y, size_x, 3), 255, np.uint8)
     for row, column in list(np.ndindex(rows, columns))[:shown]:
-        y, x = top + above + row * pitch_y + GAP // 2, left + column * pitch_x + GAP // 2
+        y = top + above + row * pitch_y + (pitch_y - above - cell_height) // 2
+        x = starts[column] + gap // 2
         sheet[y - 1 : y + cell_height + 1, x - 1 : x + cell_width + 1] = BORDER
         sheet[y : y + cell_height, x : x + cell_width] = cells[row, column]
 
@@ -99,10 +112,13 @@ def mosaic(
     axes = figure.add_axes((0, 0, 1, 1))
     axes.imshow(sheet, interpolation="nearest", aspect="auto")
     axes.set_axis_off()
-    middle_x = left + np.arange(columns) * pitch_x + pitch_x / 2
-    middle_y = top + above + np.arange(rows) * pitch_y + (cell_height + GAP) / 2
-    for x, label in zip(middle_x, column_labels, strict=False):
-        _write(axes, x, top - 6, label, ha="center", va="bottom")
+    middle_x = starts + pitch_x / 2
+    middle_y = top + np.arange(rows) * pitch_y + (pitch_y + above) / 2
+    grouped = groups > 1
+    places = [middle_x[i : i + group].mean() for i in range(0, columns, group)]
+    for x, label in zip(places if grouped else middle_x, column_labels, strict=False):
+        strong = {"size": LABEL, "color": INK} if grouped else {}
+        _write(axes, x, top - 6, label, ha="center", va="bottom", **strong)
     for y, label in zip(middle_y, row_labels, strict=False):
         _write_label(axes, left - 14, y, label)
     for (row, column), title in zip(np.ndindex(rows, columns), titles, strict=False):

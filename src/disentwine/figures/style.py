@@ -14,6 +14,7 @@ WIDTH = 1840
 """Pixels: twice the width of the report's column, so that figures are sharp on fine screens."""
 
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+SKY, AMBER = "#56B4E9", "#E69F00"
 """From the palette of M. Okabe and K. Ito, 2008."""
 
 INK, QUIET, HAIRLINE, PAPER = "#22262B", "#6B7280", "#D5D9DF", "#FFFFFF"
