@@ -2,6 +2,7 @@
 
 from disentwine.causal.discovery import discover
 from disentwine.causal.graph import Graph
+from disentwine.causal.knowledge import Knowledge
 from disentwine.causal.linear import discover_linear
 
-__all__ = ["Graph", "discover", "discover_linear"]
+__all__ = ["Graph", "Knowledge", "discover", "discover_linear"]

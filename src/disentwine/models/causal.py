@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from disentwine.causal.discovery import discover
 from disentwine.causal.graph import Graph
+from disentwine.causal.knowledge import NOTHING
 from disentwine.contracts.dataset import Dataset, Do, column_index
 from disentwine.contracts.model import Model
-from disentwine.errors import DataError, UsageError
+from disentwine.errors import UsageError
+from disentwine.models.labels import label_arguments, learn_graph
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.pictures import accepts_pictures, answer_in_kind
 
@@ -25,9 +26,9 @@ Edges = tuple[tuple[str, str], ...]
 class CausalModel(Model, Generic[Latents]):
     """A model whose code holds named concepts, and a graph of what causes what.
 
-    A subclass says how an image's latents are abducted, what they become when concepts are
-    moved, and how they are painted. The graph is learnt from the labels of the training split, or
-    follows from `edges` when they are known.
+    A subclass says how an image's latents are abducted or drawn anew, what they become when concepts
+    are moved, and how they are painted. The graph is learnt from the labels of the training split,
+    starting from the option `knowledge`, or follows from `edges` when all of them are known.
 
     Arguments:
         image_shape: (height, width, channels).
@@ -67,23 +68,9 @@ class CausalModel(Model, Generic[Latents]):
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
-        labels = dataset.factors[dataset.split["train"]]
-        labelled = labels[np.isfinite(labels).all(axis=1)]
-        if not dataset.names or len(labelled) == 0:
-            raise DataError(f"{cls.__name__} learns concepts from labels: give the data set some")
-        edges = options.get("edges")
-        graph = (
-            Graph.from_edges(dataset.names, edges)
-            if edges is not None
-            else discover(labelled, dataset.names)
-        )
-        return {
-            "image_shape": dataset.image_shape,
-            "concept_names": dataset.names,
-            "label_mean": tuple(np.nanmean(labels, axis=0).tolist()),
-            "label_scale": tuple(np.nanstd(labels, axis=0).tolist()),
-            "learnt_graph": graph.to_json(),
-        }
+        fixed = label_arguments(dataset, needed_by=cls.__name__)
+        graph = learn_graph(dataset, options.get("edges"), options.get("knowledge", NOTHING))
+        return {**fixed, "learnt_graph": graph.to_json()}
 
     @property
     def graph(self) -> Graph:
@@ -93,6 +80,10 @@ class CausalModel(Model, Generic[Latents]):
     @abstractmethod
     def abduct(self, x: Tensor) -> Latents:
         """All that is inferred from images and kept under an intervention."""
+
+    @abstractmethod
+    def prior(self, n: int) -> Latents:
+        """All that there is to infer from so many images, drawn anew."""
 
     @abstractmethod
     def values(self, latents: Latents) -> Tensor:
@@ -133,19 +124,33 @@ class CausalModel(Model, Generic[Latents]):
                 the old value; more can be given by keyword.
         """
         wanted = {**(do or {}), **values}
-        places = {column_index(self.concept_names, name): value for name, value in wanted.items()}
+        return answer_in_kind(
+            self, x, lambda x, rows: self.paint(self._set(self.abduct(x), wanted, rows))
+        )
 
-        def answer(x: Tensor, rows: slice) -> Tensor:
-            latents = self.abduct(x)
-            old = self.values(latents) * self.scale + self.mean
-            moved = {
-                i: (self._resolve(value, old[:, i], rows, self.concept_names[i]) - self.mean[i])
-                / self.scale[i]
-                for i, value in places.items()
-            }
-            return self.paint(self.move(latents, moved))
+    @torch.no_grad()
+    def sample(self, n: int, do: Do | None = None, **values: Any) -> Tensor:
+        """New images, (n, channels, height, width) in [0, 1], drawn from the prior.
 
-        return answer_in_kind(self, x, answer)
+        Arguments:
+            n: how many.
+            do: what concepts are set to in all or each of them, as for `do`; their effects follow.
+        """
+        wanted = {**(do or {}), **values}
+        return self.paint(self._set(self.prior(n), wanted, slice(0, n)))
+
+    def _set(self, latents: Latents, wanted: Mapping[str, Any], rows: slice) -> Latents:
+        """The latents once concepts have the values that are wanted, in their labels' own units."""
+        now = self.values(latents)
+        old = now * self.scale + self.mean
+        moved = {}
+        for name, value in wanted.items():
+            i = column_index(self.concept_names, name)
+            new = self._resolve(value, old[:, i], rows, name)
+            # There and back between units costs digits, which setting a fact should not.
+            standardised = (new - self.mean[i]) / self.scale[i]
+            moved[i] = torch.where(new == old[:, i], now[:, i], standardised)
+        return self.move(latents, moved)
 
     @staticmethod
     def _resolve(value: Any, old: Tensor, rows: slice, name: str) -> Tensor:

@@ -6,25 +6,22 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from disentwine.causal.graph import Graph
+from disentwine.causal.knowledge import NOTHING, Knowledge
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, Share
 from disentwine.models.causal import CausalModel, Edges
 from disentwine.models.latent import Likelihood
+from disentwine.models.pixels import PixelDecoder
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.gaussian import DiagonalGaussian
-from disentwine.nn.networks import DECODERS, ENCODERS, Network
+from disentwine.nn.labelled import LabelledEncoder
+from disentwine.nn.networks import Network
 from disentwine.nn.scm import LinearSCM, MaskLayer
 from disentwine.objectives.acyclicity import acyclicity
-from disentwine.objectives.elbo import (
-    bernoulli_log_likelihood,
-    gaussian_log_likelihood,
-    kl_to_standard_normal,
-)
-
-FEATURES = 128
+from disentwine.objectives.elbo import kl_to_standard_normal
 
 
 class CausalLatents(NamedTuple):
@@ -56,6 +53,7 @@ class CausalVAE(CausalModel[CausalLatents]):
             have nothing to be explained by and are left out.
         label_dropout: share of training images whose labels the encoder is not shown.
         edges: the true graph, where it is known: (cause, effect) pairs.
+        knowledge: what else is known of the graph before it is learnt.
         network: "compact", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
@@ -80,6 +78,7 @@ class CausalVAE(CausalModel[CausalLatents]):
         gamma: NonNegative = 1.0,
         label_dropout: Share = 0.5,
         edges: Edges | None = None,
+        knowledge: Knowledge = NOTHING,
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
     ) -> None:
@@ -93,17 +92,14 @@ class CausalVAE(CausalModel[CausalLatents]):
         self.dimensions = dimensions
         self.alpha, self.beta, self.gamma = alpha, beta, gamma
         self.label_dropout = label_dropout
-        self.edges = edges
+        self.edges, self.knowledge = edges, knowledge
         self.network = network
         self.likelihood = likelihood
-        k = len(concept_names)
-        self.features = nn.Sequential(ENCODERS[network](image_shape, FEATURES), nn.ReLU())
-        self.h = nn.Linear(FEATURES + 2 * k, 2 * k * dimensions)
+        k, latent = len(concept_names), len(concept_names) * dimensions
+        self.h = LabelledEncoder(image_shape, labels=k, latent=latent, network=network)
         self.scm = LinearSCM(torch.tensor(self.start.weights, dtype=torch.float32))
         self.mask = MaskLayer(self.scm.edges, dimensions=dimensions)
-        self.f = DECODERS[network](k * dimensions, image_shape)
-        if likelihood == "gaussian":
-            self.log_scale = nn.Parameter(torch.zeros(()))
+        self.f = PixelDecoder(latent, image_shape, network=network, likelihood=likelihood)
 
     @property
     def graph(self) -> Graph:
@@ -114,18 +110,9 @@ class CausalVAE(CausalModel[CausalLatents]):
     def posterior(
         self, x: Tensor, u: Tensor | None = None, given: Tensor | None = None
     ) -> DiagonalGaussian:
-        r"""$q(\epsilon|x, u)$, flat (n, k d); labels that are not given are not looked at.
-
-        Arguments:
-            x: images.
-            u: (n, k) standardised labels.
-            given: (n, k) 1 where a label is given, 0 elsewhere.
-        """
-        blank = x.new_zeros(len(x), len(self.concept_names))
-        u, given = (blank, blank) if u is None or given is None else (u * given, given)
-        return DiagonalGaussian.from_features(
-            self.h(torch.cat([self.features(x), u, given], dim=1))
-        )
+        r"""$q(\epsilon|x, u)$, flat (n, k d); labels that are not given are not looked at."""
+        q: DiagonalGaussian = self.h(x, u, given)
+        return q
 
     def latents(self, epsilon: Tensor) -> CausalLatents:
         """The causal layer and the mask layer over flat exogenous terms."""
@@ -144,7 +131,7 @@ class CausalVAE(CausalModel[CausalLatents]):
         caused = self.scm.edges.any(dim=0)
         unexplained = (latents.z - self.mask(latents.z, A))[:, caused].square().sum((1, 2))
         terms = {
-            "reconstruction": -self._log_likelihood(batch.x, latents),
+            "reconstruction": -self.f.log_likelihood(batch.x, latents.z_hat.flatten(1)),
             "kl_epsilon": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
             "kl_z": self._label_divergence(q, C, u, known),
             "acyclicity": acyclicity(A),
@@ -169,14 +156,12 @@ class CausalVAE(CausalModel[CausalLatents]):
         """(n, k d) to (n, k, d)."""
         return flat.view(len(flat), -1, self.dimensions)
 
-    def _log_likelihood(self, x: Tensor, latents: CausalLatents) -> Tensor:
-        output = self.f(latents.z_hat.flatten(1))
-        if self.likelihood == "gaussian":
-            return gaussian_log_likelihood(x, output, scale=self.log_scale.exp())
-        return bernoulli_log_likelihood(x, output)
-
     def abduct(self, x: Tensor) -> CausalLatents:
         return self.latents(self.posterior(x).mean)
+
+    def prior(self, n: int) -> CausalLatents:
+        k = len(self.concept_names) * self.dimensions
+        return self.latents(torch.randn(n, k, device=self.mean.device, dtype=self.mean.dtype))
 
     def values(self, latents: CausalLatents) -> Tensor:
         return latents.z_hat.mean(-1)
@@ -204,11 +189,5 @@ class CausalVAE(CausalModel[CausalLatents]):
         return CausalLatents(latents.epsilon, torch.stack(z, dim=1), torch.stack(z_hat, dim=1))
 
     def paint(self, latents: CausalLatents) -> Tensor:
-        output: Tensor = self.f(latents.z_hat.flatten(1))
-        return output.clamp(0, 1) if self.likelihood == "gaussian" else output.sigmoid()
-
-    @torch.no_grad()
-    def sample(self, n: int) -> Tensor:
-        """Images painted from the prior of the exogenous terms."""
-        k = len(self.concept_names) * self.dimensions
-        return self.paint(self.latents(torch.randn(n, k, device=self.mean.device)))
+        image: Tensor = self.f(latents.z_hat.flatten(1))
+        return image

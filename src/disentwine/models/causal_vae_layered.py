@@ -12,12 +12,16 @@ from torch import Tensor, nn
 
 from disentwine.causal.graph import Graph
 from disentwine.causal.grouping import Grouping, group_concepts
+from disentwine.causal.knowledge import NOTHING, Knowledge
+from disentwine.causal.labels import checked_labels
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Positive, Probability
 from disentwine.models.causal import CausalModel, Edges
+from disentwine.models.labels import complete_labels
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.gaussian import DiagonalGaussian
+from disentwine.nn.label_table import LabelTable
 from disentwine.nn.networks import ENCODERS, Network
 from disentwine.nn.painters import LayeredDecoder, fourier_features
 from disentwine.nn.perceptron import perceptron
@@ -45,6 +49,7 @@ class LayeredCausalVAE(CausalModel[Tensor]):
         tightness: s, the standard deviation of a concept around its label, in those of the label.
         label_share: share of the training images that are painted from their labels, not their codes.
         edges: the true graph, where it is known: (cause, effect) pairs.
+        knowledge: what else is known of the graph before it is learnt.
         network: the encoder, "compact", "standard" or "mlp".
 
     >>> from disentwine.data import Pendulum
@@ -67,6 +72,7 @@ class LayeredCausalVAE(CausalModel[Tensor]):
         tightness: Positive = 0.03,
         label_share: Probability = 0.5,
         edges: Edges | None = None,
+        knowledge: Knowledge = NOTHING,
         network: Network = "compact",
     ) -> None:
         super().__init__(
@@ -79,10 +85,11 @@ class LayeredCausalVAE(CausalModel[Tensor]):
         self.groups = groups
         self.tightness = tightness
         self.label_share = label_share
-        self.edges = edges
+        self.edges, self.knowledge = edges, knowledge
         self.network = network
         self.encoder = ENCODERS[network](image_shape, 2 * len(concept_names))
         self.decoder = LayeredDecoder(list(groups), image_shape=image_shape)
+        self.labels = LabelTable(len(concept_names))
         self.log_scale = nn.Parameter(torch.tensor(-1.0))
         self.causes = {
             i: [concept_names.index(cause) for cause in self.start.parents(name)]
@@ -113,6 +120,7 @@ class LayeredCausalVAE(CausalModel[Tensor]):
         with torch.no_grad():
             model.decoder.background.copy_(torch.logit(median.clamp(0.01, 0.99)))
             model.decoder.regions.copy_(F.max_pool2d(owned, 2 * reach + 1, 1, reach))
+            model.labels.fill(model.standardise(torch.from_numpy(complete_labels(dataset))))
         return model
 
     def posterior(self, x: Tensor) -> DiagonalGaussian:
@@ -152,6 +160,11 @@ class LayeredCausalVAE(CausalModel[Tensor]):
     def abduct(self, x: Tensor) -> Tensor:
         return self.posterior(x).mean
 
+    def prior(self, n: int) -> Tensor:
+        """Labels of training images, which bring causes, effects and their noise along."""
+        u = self.labels.draw(n)
+        return u + self.tightness * torch.randn_like(u)
+
     def values(self, latents: Tensor) -> Tensor:
         return latents
 
@@ -176,6 +189,7 @@ class LayeredCausalVAE(CausalModel[Tensor]):
 
 def _grouping(dataset: Dataset, graph: Graph) -> Grouping:
     train = dataset.split["train"]
+    checked_labels(dataset.factors[train], dataset.names)
     labelled = train[np.isfinite(dataset.factors[train]).all(axis=1)]
     some = np.random.default_rng(0).permutation(labelled)[:GROUPS_FROM]
     brightness = dataset.images[some].mean(axis=-1).reshape(len(some), -1) / 255

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -24,13 +25,13 @@ def schema_of(function: Callable[..., Any], *, without: Collection[str] = ()) ->
     """
     target = function.__init__ if inspect.isclass(function) else function
     hints = get_type_hints(target, include_extras=True)
-    fields: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
         for name, parameter in inspect.signature(function).parameters.items()
         if name not in without
     }
     return create_model(
-        function.__name__, __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **fields
+        function.__name__, __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **arguments
     )
 
 
@@ -53,10 +54,14 @@ def check(
 
 
 def _line(problem: Any, schema: type[BaseModel], section: str) -> str:
-    location = [str(part) for part in problem["loc"]]
-    where = ".".join([section, location[0]] if section else location[:1])
-    if problem["type"] == "extra_forbidden":
-        return f"{where}: unknown key. {did_you_mean(location[0], schema.model_fields)}"
+    key, *inner = [str(part) for part in problem["loc"]]
+    path, choices = [section, key] if section else [key], list(schema.model_fields)
+    field = schema.model_fields.get(key)
+    if inner and field is not None and is_dataclass(field.annotation):
+        path, choices = [*path, inner[0]], [own.name for own in fields(field.annotation)]
+    where = ".".join(path)
+    if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{where}: unknown key. {did_you_mean(path[-1], choices)}"
     if problem["type"] == "missing":
         return f"{where}: missing; give a value"
     reason = problem["msg"][0].lower() + problem["msg"][1:]

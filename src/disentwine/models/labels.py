@@ -1,0 +1,64 @@
+"""What a data set's labels decide about a model: concepts, their units, and what causes what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from disentwine.causal.discovery import discover
+from disentwine.causal.graph import Edge, Graph
+from disentwine.causal.knowledge import NOTHING, Knowledge
+from disentwine.contracts.dataset import Dataset, FloatArray
+from disentwine.errors import DataError, UsageError
+
+
+def label_arguments(dataset: Dataset, *, needed_by: str) -> dict[str, Any]:
+    """Image shape, and names, means and standard deviations of the labels, as constructors take them.
+
+    Arguments:
+        dataset: its training labels count; some may be missing.
+        needed_by: who learns from them, for the error where there are none.
+    """
+    labels = dataset.factors[dataset.split["train"]]
+    if not np.isfinite(labels).any():
+        raise DataError(f"{needed_by} learns concepts from labels: give the data set some")
+    for name, column in zip(dataset.names, labels.T, strict=True):
+        if len(np.unique(column[np.isfinite(column)])) < 2:
+            raise DataError(
+                f"{needed_by}: '{name}' has fewer than two different values among the training "
+                f"labels; label more images, or leave it out"
+            )
+    return {
+        "image_shape": dataset.image_shape,
+        "concept_names": dataset.names,
+        "label_mean": tuple(np.nanmean(labels, axis=0).tolist()),
+        "label_scale": tuple(np.nanstd(labels, axis=0).tolist()),
+    }
+
+
+def complete_labels(dataset: Dataset) -> FloatArray:
+    """The rows (n, k) of the training labels in which none is missing."""
+    labels = dataset.factors[dataset.split["train"]]
+    return labels[np.isfinite(labels).all(axis=1)]
+
+
+def learn_graph(
+    dataset: Dataset, edges: Iterable[Edge] | None = None, knowledge: Knowledge = NOTHING
+) -> Graph:
+    """The graph of these edges where all are known, else the one that training labels tell.
+
+    Arguments:
+        dataset: its training labels count.
+        edges: all (cause, effect) pairs.
+        knowledge: what else is known beforehand.
+    """
+    if not isinstance(knowledge, Knowledge):
+        raise UsageError(f"knowledge: write Knowledge(tiers=...), got {knowledge!r}")
+    if edges is None:
+        return discover(complete_labels(dataset), dataset.names, **asdict(knowledge))
+    if knowledge != NOTHING:
+        raise UsageError("edges: a whole graph leaves nothing to know; give edges or knowledge")
+    return Graph.from_edges(dataset.names, edges)
