@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from disentwine.contracts.dataset import Dataset, Factor, UInt8Array
+from disentwine.data.binarising import Binarise, binarised
 from disentwine.data.files import find_file, refusing_damage
 from disentwine.data.splits import random_split
 from disentwine.errors import DataError
@@ -48,22 +49,26 @@ class MNIST(Dataset):
 
     Arguments:
         seed: decides which of the 60,000 training images are for validation.
+        binarise: "static" draws black and white images once; "dynamic" draws the training images
+            anew in every batch, as papers that report likelihoods do.
     """
 
     about: ClassVar[str] = "70,000 handwritten digits, 28x28 grey; the published files"
     spec = (Factor("digit", "categorical", values=tuple("0123456789")),)
 
-    def __init__(self, *, seed: int = 0) -> None:
-        self.seed = seed
+    def __init__(self, *, seed: int = 0, binarise: Binarise = "none") -> None:
+        self.seed, self.binarise = seed, binarise
+        self.stochastic = binarise == "dynamic"
         train, train_digits, test, test_digits = (
             read_idx(_find(name), shape=shape, sha256=sha256)
             for name, (shape, sha256) in FILES.items()
         )
-        self.images = np.concatenate([train, test])[..., None]
         self.factors = np.concatenate([train_digits, test_digits])[:, None].astype(np.float64)
         n = len(train)
         self.split = random_split(n, test=0, validation=VALIDATION, seed=seed)
         self.split["test"] = np.arange(n, n + len(test), dtype=np.int64)
+        grey = np.concatenate([train, test])[..., None]
+        self.images = binarised(grey, self.split, how=binarise)
 
 
 def _find(name: str) -> Path:
