@@ -1,15 +1,20 @@
 """Functions from arrays to matplotlib figures."""
 
+from disentwine.figures.adjacency import adjacency_over_training
 from disentwine.figures.animation import animated_traversals
 from disentwine.figures.comparison import Curve, trade_off, traversal_grid
 from disentwine.figures.curves import loss_curves, unit_activity
+from disentwine.figures.graphs import graph_figure
 from disentwine.figures.images import image_grid, image_pairs, labelled_rows, traversals
-from disentwine.figures.matrices import score_matrix
+from disentwine.figures.matrices import effect_matrix_figure, score_matrix
 from disentwine.figures.style import save_figure, to_png_bytes
 
 __all__ = [
     "Curve",
+    "adjacency_over_training",
     "animated_traversals",
+    "effect_matrix_figure",
+    "graph_figure",
     "image_grid",
     "image_pairs",
     "labelled_rows",
