@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,7 @@ def discover_linear(
     sparsity: float = 0.1,
     threshold: float = 0.3,
     standardise: bool = True,
+    on_step: Callable[[FloatArray], None] | None = None,
 ) -> Graph:
     r"""Learn A by the augmented Lagrangian of $\min_A \tfrac{1}{2n} \|X - XA\|^2 + \lambda_1 \|A\|_1$
     subject to H(A) = 0, from an empty A.
@@ -40,6 +41,8 @@ def discover_linear(
         threshold: weights below it, in absolute value, count as no edge.
         standardise: give all labels the same variance. Without it the units of the labels decide
             directions; with equal noise everywhere, as the method assumes, rightly so.
+        on_step: called with A as it is at the start and after every step of the optimiser, to
+            watch it being learnt.
 
     >>> rng = np.random.default_rng(0)
     >>> a, b, noise = rng.normal(size=(3, 500))
@@ -52,7 +55,8 @@ def discover_linear(
     x = checked_labels(labels, names)
     x = x - x.mean(axis=0)
     with threadpool_limits(limits=1):
-        weights = _augmented_lagrangian(x / x.std(axis=0) if standardise else x, sparsity)
+        scaled = x / x.std(axis=0) if standardise else x
+        weights = _augmented_lagrangian(scaled, sparsity, on_step or (lambda A: None))
     weights[np.abs(weights) < threshold] = 0
     while _acyclicity(weights)[0] > 0:  # what the tolerance let pass: the weakest edge goes first
         weakest = np.abs(weights[weights != 0]).min()
@@ -60,7 +64,9 @@ def discover_linear(
     return Graph(names, weights)
 
 
-def _augmented_lagrangian(x: FloatArray, sparsity: float) -> FloatArray:
+def _augmented_lagrangian(
+    x: FloatArray, sparsity: float, on_step: Callable[[FloatArray], None]
+) -> FloatArray:
     from scipy.optimize import minimize
 
     n, k = x.shape
@@ -71,8 +77,14 @@ def _augmented_lagrangian(x: FloatArray, sparsity: float) -> FloatArray:
     free = ~np.tile(np.eye(k, dtype=bool).ravel(), 2)
     bounds = [(0, None) if is_free else (0, 0) for is_free in free]
 
+    def adjacency(parts: FloatArray) -> FloatArray:
+        return np.asarray((parts[: k * k] - parts[k * k :]).reshape(k, k))
+
+    def watch(parts: FloatArray) -> None:
+        on_step(adjacency(parts))
+
     def objective(parts: FloatArray) -> tuple[float, FloatArray]:
-        A = (parts[: k * k] - parts[k * k :]).reshape(k, k)
+        A = adjacency(parts)
         left = np.eye(k) - A
         h, h_gradient = _acyclicity(A)
         loss = 0.5 * np.trace(left.T @ covariance @ left) + alpha * h + 0.5 * rho * h * h
@@ -80,16 +92,19 @@ def _augmented_lagrangian(x: FloatArray, sparsity: float) -> FloatArray:
         slope = np.concatenate([gradient, -gradient]) + sparsity
         return float(loss + sparsity * parts.sum()), slope
 
+    watch(parts)
     while violation > TOLERANCE and rho < LARGEST_PENALTY:
         while rho < LARGEST_PENALTY:
-            found = minimize(objective, parts, jac=True, method="L-BFGS-B", bounds=bounds).x
-            left = _acyclicity((found[: k * k] - found[k * k :]).reshape(k, k))[0]
+            found = minimize(
+                objective, parts, jac=True, method="L-BFGS-B", bounds=bounds, callback=watch
+            ).x
+            left = _acyclicity(adjacency(found))[0]
             if left <= 0.25 * violation:
                 break
             rho *= 10
         parts, violation = found, left
         alpha += rho * left
-    return np.asarray((parts[: k * k] - parts[k * k :]).reshape(k, k))
+    return adjacency(parts)
 
 
 def _acyclicity(A: FloatArray) -> tuple[float, FloatArray]:
