@@ -191,6 +191,15 @@ class VariesOneFactor(Protocol):
     varied: tuple[int, ...]
 
 
+@runtime_checkable
+class Watched(Protocol):
+    """There are numbers to watch while the model trains, beside its losses."""
+
+    def watched(self) -> Mapping[str, float]:
+        """Numbers by name, such as "A[light->shadow]", as the weights are now."""
+        ...
+
+
 CAPABILITIES: dict[str, type] = {
     "decodes": Decodes,
     "generates": Generates,
@@ -199,6 +208,7 @@ CAPABILITIES: dict[str, type] = {
     "scores": Scores,
     "opposed": Opposed,
     "varies one factor": VariesOneFactor,
+    "watched": Watched,
 }
 
 

@@ -41,12 +41,14 @@ def loss_curves(records: Sequence[Record]) -> Figure:
     The loss of step 0 is left out where there are later ones: it would dwarf all others.
 
     Arguments:
-        records: such as {"kind": "train" or "validation", "step": 50, "loss": 81.2, "kl": 3.1}.
+        records: such as {"kind": "train" or "validation", "step": 50, "loss": 81.2, "kl": 3.1};
+            those of other kinds hold no losses and are left out.
 
     >>> figure = loss_curves([{"kind": "validation", "step": s, "loss": 9.0 - s} for s in range(3)])
     >>> figure.axes[0].get_title(loc="left")
     'total loss'
     """
+    records = [r for r in records if r["kind"] in STYLES]
     names = list(dict.fromkeys(n for r in records for n in r if n not in ("kind", "step")))
     if not names:
         raise UsageError("there are no records of losses to draw yet")

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 import torch
 
 from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import Model
+from disentwine.contracts.model import Model, Watched
 from disentwine.contracts.ranges import Count, Positive
 from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError
 from disentwine.progress import ProgressBar
@@ -64,7 +64,8 @@ def fit(
         learning_rate: Adam's; an opponent has one of its own.
         final_learning_rate: what it falls to in a straight line; none keeps it constant.
         clip_norm: largest norm of the gradient; none leaves it alone.
-        log_every: updates between two records of the training loss.
+        log_every: updates between two records of the training loss, and of what a model wants
+            watched.
         save_every: updates between two validations, each followed by a checkpoint.
         patience: stop after this many validations without a better score; none never stops early.
         precision: of Lightning Fabric.
@@ -141,6 +142,7 @@ def fit(
                     on_save(model, trainer.step)
 
         if trainer.best is None:
+            _watch(model, keeper)
             validate_and_save()
         while trainer.step < steps and (patience is None or trainer.stale < patience):
             trainer.update()
@@ -148,6 +150,7 @@ def fit(
             if trainer.step % log_every == 0:
                 shown = trainer.take_means()
                 keeper.record("train", shown)
+                _watch(model, keeper)
             if trainer.step % save_every == 0 or trainer.step == steps:
                 validate_and_save()
             bar.advance({"loss": shown["loss"]} if shown else None)
@@ -160,6 +163,11 @@ def fit(
                 )
         keeper.finish()
     return model.eval()
+
+
+def _watch(model: Model, keeper: Keeper) -> None:
+    if isinstance(model, Watched):
+        keeper.record("watched", model.watched())
 
 
 @contextmanager
