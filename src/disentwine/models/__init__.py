@@ -5,6 +5,8 @@ from disentwine.models.beta_tcvae import BetaTCVAE
 from disentwine.models.beta_vae import BetaVAE
 from disentwine.models.causal_vae import CausalVAE
 from disentwine.models.causal_vae_layered import LayeredCausalVAE
+from disentwine.models.causal_vae_unsup import UnsupervisedCausalVAE
+from disentwine.models.condition_vae import ConditionVAE
 from disentwine.models.dc_ign import DCIGN
 from disentwine.models.dip_vae_i import DIPVAEI
 from disentwine.models.dip_vae_ii import DIPVAEII
@@ -27,6 +29,8 @@ MODELS: dict[str, type[Model]] = {
     "ladder-vae": LadderVAE,
     "causal-vae": CausalVAE,
     "causal-vae/layered": LayeredCausalVAE,
+    "causal-vae-unsup": UnsupervisedCausalVAE,
+    "condition-vae": ConditionVAE,
 }
 
 __all__ = [
@@ -39,8 +43,10 @@ __all__ = [
     "BetaTCVAE",
     "BetaVAE",
     "CausalVAE",
+    "ConditionVAE",
     "FactorVAE",
     "HierarchicalVAE",
     "LadderVAE",
     "LayeredCausalVAE",
+    "UnsupervisedCausalVAE",
 ]

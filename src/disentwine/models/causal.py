@@ -13,7 +13,7 @@ from torch import Tensor
 from disentwine.causal.graph import Graph
 from disentwine.causal.knowledge import NOTHING
 from disentwine.contracts.dataset import Dataset, Do, column_index
-from disentwine.contracts.model import Model
+from disentwine.contracts.model import Batch, Model
 from disentwine.errors import UsageError
 from disentwine.models.labels import label_arguments, learn_graph
 from disentwine.nn.convolutional import ImageShape
@@ -100,6 +100,10 @@ class CausalModel(Model, Generic[Latents]):
     def standardise(self, u: Tensor) -> Tensor:
         """Labels (n, k) on the scale of the code; 0 where one is missing."""
         return torch.nan_to_num((u - self.mean) / self.scale)
+
+    def labels_of(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Standardised labels (n, k), and 1 where one is known, 0 where it is missing."""
+        return self.standardise(batch.u), batch.u.isfinite().to(batch.x.dtype)
 
     @accepts_pictures
     def concepts(self, x: Tensor) -> Tensor:

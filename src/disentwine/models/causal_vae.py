@@ -17,7 +17,7 @@ from disentwine.models.latent import Likelihood
 from disentwine.models.pixels import PixelDecoder
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.gaussian import DiagonalGaussian
-from disentwine.nn.labelled import LabelledEncoder
+from disentwine.nn.labelled import LabelledEncoder, hide_rows
 from disentwine.nn.networks import Network
 from disentwine.nn.scm import LinearSCM, MaskLayer
 from disentwine.objectives.acyclicity import acyclicity
@@ -122,10 +122,8 @@ class CausalVAE(CausalModel[CausalLatents]):
 
     def loss(self, batch: Batch) -> Losses:
         """Every term of eq. 14, in nats; squared distances for $l_u$ and $l_m$."""
-        known = batch.u.isfinite().to(batch.x.dtype)
-        u = self.standardise(batch.u)
-        shown = torch.rand(len(u), 1, device=u.device) >= self.label_dropout
-        q = self.posterior(batch.x, u, known * shown)
+        u, known = self.labels_of(batch)
+        q = self.posterior(batch.x, u, hide_rows(known, self.label_dropout))
         latents = self.latents(q.sample())
         A, C = self.scm.A, self.scm.C
         caused = self.scm.edges.any(dim=0)

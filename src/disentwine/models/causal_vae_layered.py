@@ -136,8 +136,7 @@ class LayeredCausalVAE(CausalModel[Tensor]):
 
     def loss(self, batch: Batch) -> Losses:
         """Reconstruction, distance of codes from labels, and what mechanisms leave unexplained."""
-        known = batch.u.isfinite().to(batch.x.dtype)
-        u = self.standardise(batch.u)
+        u, known = self.labels_of(batch)
         q = self.posterior(batch.x)
         labelled = known.all(dim=1, keepdim=True)
         from_labels = labelled & (torch.rand(len(u), 1, device=u.device) < self.label_share)

@@ -49,3 +49,12 @@ class LabelledEncoder(nn.Module):
         return DiagonalGaussian.from_features(
             self.head(torch.cat([self.features(x), u, given], dim=1))
         )
+
+
+def hide_rows(known: Tensor, share: float) -> Tensor:
+    """The same (n, k) with a share of its rows, on average, set to 0: labels an encoder is not shown.
+
+    >>> hide_rows(torch.ones(3, 2), 1.0).any()
+    tensor(False)
+    """
+    return known * (torch.rand(len(known), 1, device=known.device) >= share)

@@ -15,17 +15,18 @@ class LinearSCM(nn.Module):
     M. Yang et al., 2021, eq. 1.
 
     Arguments:
-        weights: (k, k) where A starts, $A_{ji}$ from cause j to effect i. Entries that start at 0
-            have no edge and stay 0.
+        weights: (k, k) where A starts, $A_{ji}$ from cause j to effect i.
+        edges: (k, k) True where A is learnt; elsewhere it stays 0. By default where it does not start
+            at 0.
     """
 
     edges: Tensor
     weights: Tensor
 
-    def __init__(self, weights: Tensor) -> None:
+    def __init__(self, weights: Tensor, edges: Tensor | None = None) -> None:
         super().__init__()
-        self.register_buffer("edges", weights != 0)
-        strengths = weights[weights != 0]
+        self.register_buffer("edges", weights != 0 if edges is None else edges)
+        strengths = weights[self.edges]
         if len(strengths):
             self.weights = nn.Parameter(strengths)
         else:

@@ -1,0 +1,131 @@
+"""ConditionVAE: concepts tied to labels, none of which causes another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from disentwine.causal.graph import Graph
+from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.model import Batch, Losses
+from disentwine.contracts.ranges import Count, Share
+from disentwine.models.causal import CausalModel
+from disentwine.models.labels import complete_labels, label_arguments
+from disentwine.models.latent import Likelihood
+from disentwine.models.pixels import PixelDecoder
+from disentwine.nn.convolutional import ImageShape
+from disentwine.nn.label_table import LabelTable
+from disentwine.nn.labelled import LabelledEncoder, hide_rows
+from disentwine.nn.networks import Network
+from disentwine.objectives.elbo import kl_to_standard_normal
+
+
+class ConditionVAE(CausalModel[Tensor]):
+    r"""$z = h(x, u) + \zeta$, $x = f(z) + \xi$; maximise $\mathbb{E}_{q(z|x,u)} \log p(x|z)
+    - D_{KL}(q(z|x,u) \,\|\, p(z|u))$ with $p(z_i|u_i) = \mathcal{N}(u_i, 1)$ (eq. 7): CausalVAE without
+    its causal layer and its mask layer.
+
+    Its graph has no edges, so that a concept that is set moves alone. Labels are shown to the
+    encoder for a share of the training images only; where one is missing the prior is
+    $\mathcal{N}(0, 1)$.
+
+    References: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
+    M. Yang et al., 2021, section 6.1; Learning Structured Output Representation using Deep
+    Conditional Generative Models, K. Sohn et al., 2015.
+
+    Arguments:
+        image_shape, concept_names, label_mean, label_scale: `for_data` reads them from the data set.
+        dimensions: d, numbers a concept.
+        label_dropout: share of training images whose labels the encoder is not shown.
+        network: "compact", "standard" or "mlp".
+        likelihood: "bernoulli" or "gaussian" pixels.
+
+    >>> from disentwine.data import Pendulum
+    >>> pendulum = Pendulum(size=32)
+    >>> model = ConditionVAE.for_data(pendulum)
+    >>> model.do(pendulum.images[0], light_angle=60).shape
+    (32, 32, 3)
+    """
+
+    fixed_by_data: ClassVar[tuple[str, ...]] = tuple(
+        name for name in CausalModel.fixed_by_data if name != "learnt_graph"
+    )
+
+    def __init__(
+        self,
+        *,
+        image_shape: ImageShape,
+        concept_names: tuple[str, ...],
+        label_mean: tuple[float, ...],
+        label_scale: tuple[float, ...],
+        dimensions: Count = 4,
+        label_dropout: Share = 0.5,
+        network: Network = "compact",
+        likelihood: Likelihood = "bernoulli",
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape,
+            concept_names=concept_names,
+            label_mean=label_mean,
+            label_scale=label_scale,
+            learnt_graph=Graph.from_edges(concept_names, ()).to_json(),
+        )
+        self.dimensions = dimensions
+        self.label_dropout = label_dropout
+        self.network = network
+        self.likelihood = likelihood
+        k, latent = len(concept_names), len(concept_names) * dimensions
+        self.h = LabelledEncoder(image_shape, labels=k, latent=latent, network=network)
+        self.f = PixelDecoder(latent, image_shape, network=network, likelihood=likelihood)
+        self.labels = LabelTable(k)
+
+    @classmethod
+    def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
+        return label_arguments(dataset, needed_by=cls.__name__)
+
+    @classmethod
+    def for_data(cls, dataset: Dataset, **options: Any) -> Self:
+        model = super().for_data(dataset, **options)
+        complete = complete_labels(dataset)
+        if len(complete):
+            model.labels.fill(model.standardise(torch.from_numpy(complete)))
+        return model
+
+    def loss(self, batch: Batch) -> Losses:
+        """The negative evidence lower bound, in nats."""
+        u, known = self.labels_of(batch)
+        q = self.h(batch.x, u, hide_rows(known, self.label_dropout))
+        # A missing label is 0 once standardised, which makes its prior the standard normal one.
+        from_label = q.mean - u.repeat_interleave(self.dimensions, dim=1)
+        return Losses(
+            {
+                "reconstruction": -self.f.log_likelihood(batch.x, q.sample()),
+                "kl": kl_to_standard_normal(from_label, q.log_variance).sum(1),
+            }
+        )
+
+    def abduct(self, x: Tensor) -> Tensor:
+        mean: Tensor = self.h(x).mean
+        return mean.view(len(x), -1, self.dimensions)
+
+    def prior(self, n: int) -> Tensor:
+        """$p(z|u)$ under the labels of training images."""
+        u = self.labels.draw(n)[..., None].expand(-1, -1, self.dimensions)
+        return u + torch.randn_like(u)
+
+    def values(self, latents: Tensor) -> Tensor:
+        return latents.mean(-1)
+
+    def move(self, latents: Tensor, moved: Mapping[int, Tensor]) -> Tensor:
+        """A concept's d numbers move together, and nothing else does."""
+        z = latents.clone()
+        for i, value in moved.items():
+            z[:, i] += (value - latents[:, i].mean(-1))[:, None]
+        return z
+
+    def paint(self, latents: Tensor) -> Tensor:
+        image: Tensor = self.f(latents.flatten(1))
+        return image
