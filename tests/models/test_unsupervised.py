@@ -129,8 +129,9 @@ def test_wae_is_squared_error_and_discrepancy_from_the_prior() -> None:
     model = build(WAEMMD, latent=3, lambda_mmd=7.0)
     given = batch()
     with fixed_noise(2), torch.no_grad():
-        discrepancy = mmd(model.encoder(given.x), torch.randn(8, 3)).item()
-    error = (given.x - model.reconstruct(given.x)).square().sum((1, 2, 3)).mean().item()
+        z = model.encoder(given.x)
+        discrepancy = mmd(z, torch.randn(8, 3)).item()
+        error = (given.x - model.decoder(z)).square().sum((1, 2, 3)).mean().item()
     expected = error + 7 * discrepancy
     assert losses(model).total.item() == pytest.approx(expected, rel=1e-5)
     assert capabilities(model) == ("decodes", "generates")
@@ -199,3 +200,19 @@ def test_dc_ign_varies_causes_only() -> None:
     assert [pendulum.names[i] for i in model.varied] == ["pendulum_angle", "light_angle"]
     with pytest.raises(DataError, match="names no factors"):
         DCIGN.for_data(Arrays(images=np.zeros((60, 16, 16, 1), np.uint8)))
+
+
+def test_wae_does_not_stay_at_a_blank_image_where_most_pixels_are_black() -> None:
+    """A quarter of a blank image's error; a decoder that ended in a sigmoid would have 4/5."""
+    model = build(WAEMMD, latent=4)
+    adam = torch.optim.Adam(model.parameters(), lr=3e-3)
+    torch.manual_seed(3)
+    x = torch.zeros(64, 1, 16, 16)
+    for image, (row, column) in zip(x, torch.randint(0, 11, (64, 2)).tolist(), strict=True):
+        image[:, row : row + 5, column : column + 5] = 1
+    for _ in range(150):
+        adam.zero_grad()
+        model.loss(Batch(x, torch.zeros(64, 0))).total.backward()
+        adam.step()
+    blank = x.square().mean()
+    assert (model.reconstruct(x) - x).square().mean() < blank / 2

@@ -12,9 +12,10 @@ from disentwine.nn.pictures import accepts_pictures
 
 
 class Autoencoder(Model):
-    r"""$z = f(x)$, $\hat x = g(z)$ in [0, 1], and $p(z) = \mathcal{N}(0, I)$, which the codes are to follow.
+    r"""$z = f(x)$, $\hat x = g(z)$, and $p(z) = \mathcal{N}(0, I)$, which the codes are to follow.
 
-    A subclass adds its paper's `loss`.
+    A subclass adds its paper's `loss`. The decoder ends without a sigmoid: under squared error one
+    would saturate at a blank image where most pixels are black, and learn no more.
 
     Arguments:
         image_shape: (height, width, channels).
@@ -32,7 +33,7 @@ class Autoencoder(Model):
 
     def squared_error(self, x: Tensor, z: Tensor) -> Tensor:
         r"""$\|x - g(z)\|^2$ of each image, (n,)."""
-        reconstruction: Tensor = self.decoder(z).sigmoid()
+        reconstruction: Tensor = self.decoder(z)
         return (x - reconstruction).square().flatten(1).sum(1)
 
     def sample_prior(self, n: int) -> Tensor:
@@ -43,8 +44,8 @@ class Autoencoder(Model):
     @torch.no_grad()
     def decode(self, codes: Tensor) -> Tensor:
         """The image of each code, (n, channels, height, width) in [0, 1]."""
-        images: Tensor = self.decoder(codes).sigmoid()
-        return images
+        images: Tensor = self.decoder(codes)
+        return images.clamp(0, 1)
 
     @accepts_pictures
     def represent(self, x: Tensor) -> Tensor:
