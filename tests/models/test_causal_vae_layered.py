@@ -8,7 +8,7 @@ from disentwine.causal.graph import Graph
 from disentwine.contracts.model import Batch
 from disentwine.data import Pendulum
 from disentwine.models import LayeredCausalVAE
-from disentwine.nn.painters import LayeredDecoder, Painter
+from disentwine.nn.painters import EdgePainter, LayeredDecoder, Painter
 
 NAMES = ("angle", "light", "length", "position")
 EDGES = tuple((cause, effect) for cause in NAMES[:2] for effect in NAMES[2:])
@@ -25,6 +25,7 @@ def model() -> LayeredCausalVAE:
         label_scale=(20.0, 20.0, 2.0, 3.0),
         learnt_graph=Graph.from_edges(NAMES, EDGES).to_json(),
         groups=GROUPS,
+        boxes=((0, 0, 16, 16),) * 3,
     ).eval()
 
 
@@ -69,7 +70,7 @@ def test_a_layer_sees_its_own_concepts_alone() -> None:
     moved = z.clone()
     moved[:, 1] += 1
     for group, painter in zip(decoder.groups, decoder.painters, strict=True):
-        same = torch.equal(painter(z[:, group])[0], painter(moved[:, group])[0])
+        same = torch.equal(painter(z[:, group]), painter(moved[:, group]))
         assert same == (1 not in group)
 
 
@@ -80,13 +81,34 @@ def test_directions_add_up() -> None:
     s, t = painter.directions.detach()
 
     def logits(a: float, b: float) -> torch.Tensor:
-        colour, _ = painter((a * s + b * t)[None])
-        return torch.logit(colour)
+        return painter((a * s + b * t)[None])
 
     with torch.no_grad():
         both = logits(0.8, -0.5) - logits(0, 0)
         apart = logits(0.8, 0) + logits(0, -0.5) - 2 * logits(0, 0)
     torch.testing.assert_close(both, apart, atol=1e-4, rtol=1e-3)
+
+
+def test_an_edge_is_the_same_wherever_it_is() -> None:
+    """Pixels share the edges: a concept that shifts them by a pixel shifts the picture by one."""
+    torch.manual_seed(0)
+    painter = EdgePainter(concepts=1, image_shape=(4, 16, 1), edges=5)
+    with torch.no_grad():
+        painter.shifts.copy_(painter.normals[:1] / 8)  # a pixel is 1/8 wide, half of the longer side
+        here, there = painter(torch.zeros(1, 1)), painter(torch.ones(1, 1))
+    torch.testing.assert_close(there[..., 1:], here[..., :-1])
+
+
+def test_painters_paint_in_their_boxes_alone() -> None:
+    torch.manual_seed(0)
+    boxes = [(0, 0, 4, 8), (4, 0, 8, 8)]
+    decoder = LayeredDecoder([(0,), (1, 2)], image_shape=(8, 8, 3), boxes=boxes)
+    z = torch.randn(2, 3)
+    moved = z + torch.tensor([1.0, 0.0, 0.0])
+    with torch.no_grad():
+        before, after = decoder(z), decoder(moved)
+    assert torch.equal(before[..., 4:, :], after[..., 4:, :])
+    assert not torch.equal(before[..., :4, :], after[..., :4, :])
 
 
 def test_missing_labels_are_not_learnt_from(model: LayeredCausalVAE, x: torch.Tensor) -> None:

@@ -23,7 +23,7 @@ from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.nn.label_table import LabelTable
 from disentwine.nn.networks import ENCODERS, Network
-from disentwine.nn.painters import LayeredDecoder, fourier_features
+from disentwine.nn.painters import Box, LayeredDecoder, fourier_features
 from disentwine.nn.perceptron import perceptron
 from disentwine.objectives.elbo import gaussian_log_likelihood, kl_to_standard_normal
 
@@ -44,8 +44,9 @@ class LayeredCausalVAE(CausalModel[Tensor]):
     images (see `causal.grouping`).
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups: `for_data` reads
-            them from the data set; graph and groups are learnt from its training split.
+        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes: `for_data`
+            reads them from the data set; the graph, the groups of concepts and the part of the
+            image that each group is seen in are learnt from its training split.
         tightness: s, the standard deviation of a concept around its label, in those of the label.
         label_share: share of the training images that are painted from their labels, not their codes.
         edges: the true graph, where it is known: (cause, effect) pairs.
@@ -58,7 +59,7 @@ class LayeredCausalVAE(CausalModel[Tensor]):
     ((0,), (1,), (2, 3))
     """
 
-    fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "groups")
+    fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "groups", "boxes")
 
     def __init__(
         self,
@@ -69,7 +70,8 @@ class LayeredCausalVAE(CausalModel[Tensor]):
         label_scale: tuple[float, ...],
         learnt_graph: dict[str, Any],
         groups: tuple[tuple[int, ...], ...],
-        tightness: Positive = 0.03,
+        boxes: tuple[Box, ...],
+        tightness: Positive = 0.01,
         label_share: Probability = 0.5,
         edges: Edges | None = None,
         knowledge: Knowledge = NOTHING,
@@ -83,12 +85,13 @@ class LayeredCausalVAE(CausalModel[Tensor]):
             learnt_graph=learnt_graph,
         )
         self.groups = groups
+        self.boxes = boxes
         self.tightness = tightness
         self.label_share = label_share
         self.edges, self.knowledge = edges, knowledge
         self.network = network
         self.encoder = ENCODERS[network](image_shape, 2 * len(concept_names))
-        self.decoder = LayeredDecoder(list(groups), image_shape=image_shape)
+        self.decoder = LayeredDecoder(list(groups), image_shape=image_shape, boxes=list(boxes))
         self.labels = LabelTable(len(concept_names))
         self.log_scale = nn.Parameter(torch.tensor(-1.0))
         self.causes = {
@@ -107,19 +110,18 @@ class LayeredCausalVAE(CausalModel[Tensor]):
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
         fixed = super().data_arguments(dataset, options)
         grouping = _grouping(dataset, Graph.from_json(fixed["learnt_graph"]))
-        return fixed | {"groups": grouping.groups}
+        boxes = tuple(_box(region) for region in _regions(grouping, dataset.image_shape))
+        return fixed | {"groups": grouping.groups, "boxes": boxes}
 
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:
         model = super().for_data(dataset, **options)
         some = np.random.default_rng(0).permutation(dataset.split["train"])[:BACKGROUND_FROM]
         median = torch.from_numpy(np.median(dataset.images[some], axis=0) / 255).permute(2, 0, 1)
-        owner = torch.from_numpy(_grouping(dataset, model.start).owner).view(median.shape[1:])
-        owned = torch.stack([owner == g for g in range(len(model.groups))]).float()
-        reach = max(1, dataset.image_shape[0] // REACH)
+        regions = _regions(_grouping(dataset, model.start), dataset.image_shape)
         with torch.no_grad():
             model.decoder.background.copy_(torch.logit(median.clamp(0.01, 0.99)))
-            model.decoder.regions.copy_(F.max_pool2d(owned, 2 * reach + 1, 1, reach))
+            model.decoder.regions.copy_(regions)
             model.labels.fill(model.standardise(torch.from_numpy(complete_labels(dataset))))
         return model
 
@@ -184,6 +186,22 @@ class LayeredCausalVAE(CausalModel[Tensor]):
     def paint(self, latents: Tensor) -> Tensor:
         image: Tensor = self.decoder(latents)
         return image
+
+
+def _regions(grouping: Grouping, image_shape: ImageShape) -> Tensor:
+    """(groups, height, width) 1 on the pixels of each group and a little around them."""
+    owner = torch.from_numpy(grouping.owner).view(image_shape[:2])
+    owned = torch.stack([owner == g for g in range(len(grouping.groups))]).float()
+    reach = max(1, image_shape[0] // REACH)
+    return F.max_pool2d(owned, 2 * reach + 1, 1, reach)
+
+
+def _box(region: Tensor) -> Box:
+    """The smallest box around a region; the whole image where it is empty."""
+    rows, columns = (torch.nonzero(region.any(dim))[:, 0].tolist() for dim in (1, 0))
+    if not rows:
+        return 0, 0, region.shape[0], region.shape[1]
+    return rows[0], columns[0], rows[-1] + 1, columns[-1] + 1
 
 
 def _grouping(dataset: Dataset, graph: Graph) -> Grouping:

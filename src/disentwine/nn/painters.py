@@ -23,7 +23,7 @@ def fourier_features(t: Tensor, frequencies: int) -> Tensor:
 
 class Painter(nn.Module):
     r"""One layer of an image: $o_p = b_p + \sum_j W_{pj} h_j(w_j \cdot z)$ for each pixel p, its first
-    channels being colour and the last opacity (after a sigmoid).
+    channels being colour and the last opacity (before a sigmoid).
 
     Each $h_j$ sees the concepts along one learnt direction only. Where directions were seen
     apart, the sum also holds for combinations that never occurred together: the two ends of a bar can
@@ -53,15 +53,15 @@ class Painter(nn.Module):
         nn.init.normal_(self.out.weight, std=0.01)
         nn.init.zeros_(self.out.bias)
 
-    def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Colour (n, channels, height, width) and opacity (n, 1, height, width) of concepts (n, d)."""
+    def forward(self, z: Tensor) -> Tensor:
+        """Logits (n, channels + 1, height, width) of concepts (n, d)."""
         t = z @ self.directions.T
         seen = [
             h(fourier_features(t[:, j : j + 1], self.frequencies)) for j, h in enumerate(self.h)
         ]
         height, width, channels = self.image_shape
-        painted = self.out(torch.cat(seen, dim=1)).view(len(z), channels + 1, height, width)
-        return painted[:, :channels].sigmoid(), (painted[:, channels:] - 2).sigmoid()
+        painted: Tensor = self.out(torch.cat(seen, dim=1))
+        return painted.view(len(z), channels + 1, height, width)
 
 
 def _oblique(d: int) -> Tensor:
@@ -72,12 +72,77 @@ def _oblique(d: int) -> Tensor:
     return directions
 
 
+class EdgePainter(nn.Module):
+    r"""One layer of an image in moving edges: $o_p = r_y + c_x + \sum_m W_m\,
+    \sigma(g_m (n_m \cdot p - a_m \cdot z - b_m))$ for the pixel p = (x, y), its first channels being colour
+    and the last opacity (before a sigmoid).
+
+    Each edge is a straight line that concepts shift. All pixels share the edges and their weights $W_m$,
+    so that what was learnt of an edge holds wherever it goes: a shadow can be moved and stretched to
+    where it never fell.
+
+    Arguments:
+        concepts: how many numbers the layer is painted from.
+        image_shape: (height, width, channels).
+        edges: how many.
+    """
+
+    # Adam moves every number at one pace; positions and weights of edges have further to go.
+    PACE = 3.0
+    points: Tensor
+
+    def __init__(self, *, concepts: int, image_shape: ImageShape, edges: int = 48) -> None:
+        super().__init__()
+        self.image_shape = image_shape
+        height, width, channels = image_shape
+        y, x = torch.meshgrid(
+            torch.arange(height) - height / 2, torch.arange(width) - width / 2, indexing="ij"
+        )
+        points = torch.stack([x, y], dim=-1).flatten(0, 1) / (max(height, width) / 2)
+        self.register_buffer("points", points, persistent=False)
+
+        def start(*shape: int, spread: float) -> nn.Parameter:
+            return nn.Parameter(torch.randn(shape) * spread / self.PACE)
+
+        self.normals = start(2, edges, spread=0.7)
+        self.shifts = start(concepts, edges, spread=0.3)
+        self.offsets = start(edges, spread=0.5)
+        self.log_gains = nn.Parameter(torch.full((edges,), math.log(12.0) / self.PACE))
+        self.weights = start(edges, channels + 1, spread=0.3)
+        self.rows = nn.Parameter(torch.zeros(channels + 1, height, 1))
+        self.columns = nn.Parameter(torch.zeros(channels + 1, 1, width))
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Logits (n, channels + 1, height, width) of concepts (n, d)."""
+        pace = self.PACE
+        distance = (self.points @ self.normals)[None] - (z @ self.shifts + self.offsets)[:, None]
+        edges = torch.sigmoid(pace * distance * torch.exp(pace * self.log_gains))
+        height, width, channels = self.image_shape
+        painted = (pace * (edges @ self.weights)).view(len(z), height, width, channels + 1)
+        return painted.permute(0, 3, 1, 2) + pace * (self.rows + self.columns)
+
+
+class _Sum(nn.ModuleList):
+    """What several painters paint together."""
+
+    def forward(self, z: Tensor) -> Tensor:
+        return torch.stack([painter(z) for painter in self]).sum(0)
+
+
+Box = tuple[int, int, int, int]
+"""Top, left, bottom and right of a part of an image, the latter two outside it."""
+
+
 class LayeredDecoder(nn.Module):
     """Painters over one another, on a background that all images share.
+
+    A concept on its own has a `Painter`. Concepts that are painted together, and may be moved apart by
+    an intervention, have an `EdgePainter` besides, whose logits are added.
 
     Arguments:
         groups: which concepts each painter sees.
         image_shape: (height, width, channels).
+        boxes: the part of the image that each paints; by default all of it.
 
     Attributes:
         regions: (groups, height, width) 1 where a painter may paint, 0 elsewhere; everywhere to begin
@@ -90,20 +155,37 @@ class LayeredDecoder(nn.Module):
 
     regions: Tensor
 
-    def __init__(self, groups: list[tuple[int, ...]], *, image_shape: ImageShape) -> None:
+    def __init__(
+        self,
+        groups: list[tuple[int, ...]],
+        *,
+        image_shape: ImageShape,
+        boxes: list[Box] | None = None,
+    ) -> None:
         super().__init__()
         height, width, channels = image_shape
         self.groups = groups
+        self.boxes = boxes or [(0, 0, height, width)] * len(groups)
         self.register_buffer("regions", torch.ones(len(groups), height, width))
         self.background = nn.Parameter(torch.zeros(channels, height, width))
         self.painters = nn.ModuleList(
-            Painter(concepts=len(group), image_shape=image_shape) for group in groups
+            _Sum(
+                kind(concepts=len(group), image_shape=(bottom - top, right - left, channels))
+                for kind in ((Painter,) if len(group) == 1 else (Painter, EdgePainter))
+            )
+            for group, (top, left, bottom, right) in zip(groups, self.boxes, strict=True)
         )
 
     def forward(self, z: Tensor) -> Tensor:
         """Images (n, channels, height, width) in (0, 1) of concepts (n, k)."""
-        image = self.background.sigmoid().expand(len(z), -1, -1, -1)
-        for group, painter, region in zip(self.groups, self.painters, self.regions, strict=True):
-            colour, opacity = painter(z[:, group])
-            image = image + opacity * region * (colour - image)
+        image = self.background.sigmoid().expand(len(z), -1, -1, -1).clone()
+        layers = zip(self.groups, self.boxes, self.painters, self.regions, strict=True)
+        for group, (top, left, bottom, right), painter, region in layers:
+            painted = painter(z[:, group])
+            colour, opacity = painted[:, :-1].sigmoid(), (painted[:, -1:] - 2).sigmoid()
+            part = (..., slice(top, bottom), slice(left, right))
+            below = image[part]
+            above = below + opacity * region[part] * (colour - below)
+            image = image.clone()
+            image[part] = above
         return image
