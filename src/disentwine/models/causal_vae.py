@@ -107,6 +107,10 @@ class CausalVAE(CausalModel[CausalLatents]):
         weights = self.scm.A.detach().double().cpu().numpy()
         return Graph(self.concept_names, weights, self.start.confidence)
 
+    def watched(self) -> dict[str, float]:
+        """A as it is now, edge by edge."""
+        return self.scm.named_weights(self.concept_names)
+
     def posterior(
         self, x: Tensor, u: Tensor | None = None, given: Tensor | None = None
     ) -> DiagonalGaussian:

@@ -74,6 +74,10 @@ class UnsupervisedCausalVAE(LatentModel):
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
         return {"image_shape": dataset.image_shape, "factors": len(dataset.names)}
 
+    def watched(self) -> dict[str, float]:
+        """A as it is now, entry by entry; concepts have numbers for names."""
+        return self.scm.named_weights([f"z{i}" for i in range(len(self.scm.edges))])
+
     def causal_layer(self, epsilon: Tensor) -> Tensor:
         """z (n, k, d) of flat exogenous terms (n, k d)."""
         z: Tensor = self.scm(epsilon.view(len(epsilon), -1, self.dimensions))

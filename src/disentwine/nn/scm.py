@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -45,6 +47,15 @@ class LinearSCM(nn.Module):
         identity = torch.eye(len(A), dtype=A.dtype, device=A.device)
         inverse: Tensor = torch.linalg.inv(identity - A.T)
         return inverse
+
+    def named_weights(self, names: Sequence[str]) -> dict[str, float]:
+        """Every entry of A that is learnt, for a model's `watched`.
+
+        >>> LinearSCM(torch.tensor([[0.0, 0.5], [0.0, 0.0]])).named_weights(("light", "shadow"))
+        {'A[light->shadow]': 0.5}
+        """
+        A = self.A.detach()
+        return {f"A[{names[j]}->{names[i]}]": A[j, i].item() for j, i in self.edges.nonzero()}
 
     def forward(self, epsilon: Tensor) -> Tensor:
         """Endogenous z (n, k, d) of exogenous epsilon (n, k, d)."""

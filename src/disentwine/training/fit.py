@@ -166,8 +166,9 @@ def fit(
 
 
 def _watch(model: Model, keeper: Keeper) -> None:
-    if isinstance(model, Watched):
-        keeper.record("watched", model.watched())
+    values = model.watched() if isinstance(model, Watched) else {}
+    if values:
+        keeper.record("watched", values)
 
 
 @contextmanager
