@@ -15,7 +15,7 @@ from disentwine.contracts.ranges import Count, NonNegativeInt
 from disentwine.errors import UsageError
 from disentwine.models.latent import Likelihood
 from disentwine.nn.convolutional import ImageShape
-from disentwine.nn.ends import features_to_pixels, pixels_to_features
+from disentwine.nn.ends import Centred, features_to_pixels, pixels_to_features
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.nn.ladder import GaussianLayer, deterministic, positive
 from disentwine.nn.modes import evaluating
@@ -96,7 +96,8 @@ class HierarchicalModel(Model):
         outputs = 2 * channels if likelihood == "gaussian" else channels
         self._mlp = partial(deterministic, depth=depth, batch_norm=batch_norm)
         self._gaussian = partial(GaussianLayer, depth=depth, batch_norm=batch_norm)
-        self.front, self._features = pixels_to_features(network, image_shape, hidden[0])
+        front, self._features = pixels_to_features(network, image_shape, hidden[0])
+        self.front = Centred(front, image_shape) if batch_norm else front
         self.priors = nn.ModuleList(
             self._gaussian(above, width, size)
             for above, width, size in zip(layers[1:], hidden[1:], layers, strict=False)

@@ -4,10 +4,52 @@ from __future__ import annotations
 
 import math
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import DECODERS, ENCODERS, Network
+
+
+class Centred(nn.Module):
+    r"""$f(x) - f(\bar x)$, with the mean image $\bar x$ of the batch or, in evaluation, of the training.
+
+    Behind it, batch normalisation sees what differs between images. Where most of an image is always the
+    same, such as a white ground, the mean of f alone is many times its spread, and moves further in
+    one update than the running statistics can follow; that of the images does not move at all.
+
+    Arguments:
+        network: f.
+        image_shape: (height, width, channels) of x.
+        momentum: how far the mean image moves towards that of each batch.
+
+    >>> centred = Centred(nn.Flatten(), (8, 8, 1))
+    >>> centred(torch.rand(16, 1, 8, 8)).mean().abs() < 1e-6
+    tensor(True)
+    """
+
+    mean: Tensor
+    batches: Tensor
+
+    def __init__(
+        self, network: nn.Module, image_shape: ImageShape, *, momentum: float = 0.01
+    ) -> None:
+        super().__init__()
+        height, columns, channels = image_shape
+        self.network, self.momentum = network, momentum
+        self.register_buffer("mean", torch.full((1, channels, height, columns), 0.5))
+        self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        mean = self.mean
+        # The mean of a single image is that image, and would leave nothing of it.
+        if self.training and len(x) > 1:
+            mean = x.mean(dim=0, keepdim=True)
+            self.batches += 1
+            # The plain mean of the first batches, then one that forgets slowly.
+            self.mean.lerp_(mean.detach(), (1 / self.batches).clamp(min=self.momentum).to(x))
+        difference: Tensor = self.network(x) - self.network(mean)
+        return difference
 
 
 def pixels_to_features(
