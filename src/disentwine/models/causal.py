@@ -127,7 +127,7 @@ class CausalModel(Model, Generic[Latents]):
             do: for each concept a value in its label's own unit, a value an image, or a function of
                 the old value; more can be given by keyword.
         """
-        wanted = {**(do or {}), **values}
+        wanted = self._wanted({**(do or {}), **values}, len(x) if np.ndim(x) == 4 else 1)
         return answer_in_kind(
             self, x, lambda x, rows: self.paint(self._set(self.abduct(x), wanted, rows))
         )
@@ -140,17 +140,23 @@ class CausalModel(Model, Generic[Latents]):
             n: how many.
             do: what concepts are set to in all or each of them, as for `do`; their effects follow.
         """
-        wanted = {**(do or {}), **values}
+        wanted = self._wanted({**(do or {}), **values}, n)
         return self.paint(self._set(self.prior(n), wanted, slice(0, n)))
 
-    def _set(self, latents: Latents, wanted: Mapping[str, Any], rows: slice) -> Latents:
+    def _wanted(self, values: Mapping[str, Any], n: int) -> dict[int, Any]:
+        """The place of each concept that is set in n images, and what it is set to."""
+        for name, value in values.items():
+            if not callable(value) and np.shape(value) not in ((), (n,)):
+                raise UsageError(f"do: '{name}' needs one value, or one an image")
+        return {column_index(self.concept_names, name): value for name, value in values.items()}
+
+    def _set(self, latents: Latents, wanted: Mapping[int, Any], rows: slice) -> Latents:
         """The latents once concepts have the values that are wanted, in their labels' own units."""
         now = self.values(latents)
         old = now * self.scale + self.mean
         moved = {}
-        for name, value in wanted.items():
-            i = column_index(self.concept_names, name)
-            new = self._resolve(value, old[:, i], rows, name)
+        for i, value in wanted.items():
+            new = self._resolve(value, old[:, i], rows, self.concept_names[i])
             # There and back between units costs digits, which setting a fact should not.
             standardised = (new - self.mean[i]) / self.scale[i]
             moved[i] = torch.where(new == old[:, i], now[:, i], standardised)
