@@ -200,12 +200,23 @@ class Watched(Protocol):
         ...
 
 
+@runtime_checkable
+class Layered(Protocol):
+    """The code has several layers, each of which says what the layer above left open."""
+
+    @property
+    def unit_layers(self) -> tuple[int, ...]:
+        """Which layer each number of a code belongs to; 1 is next to the image."""
+        ...
+
+
 CAPABILITIES: dict[str, type] = {
     "decodes": Decodes,
     "generates": Generates,
     "intervenes": Intervenes,
     "transitions": Transitions,
     "scores": Scores,
+    "layered": Layered,
     "opposed": Opposed,
     "varies one factor": VariesOneFactor,
     "watched": Watched,

@@ -6,6 +6,7 @@ from disentwine.figures.comparison import Curve, trade_off, traversal_grid
 from disentwine.figures.curves import loss_curves, unit_activity
 from disentwine.figures.graphs import graph_figure
 from disentwine.figures.images import image_grid, image_pairs, labelled_rows, traversals
+from disentwine.figures.layers import layer_activity
 from disentwine.figures.matrices import effect_matrix_figure, score_matrix
 from disentwine.figures.style import save_figure, to_png_bytes
 
@@ -18,6 +19,7 @@ __all__ = [
     "image_grid",
     "image_pairs",
     "labelled_rows",
+    "layer_activity",
     "loss_curves",
     "save_figure",
     "score_matrix",

@@ -15,6 +15,7 @@ from disentwine import figures
 from disentwine.contracts.model import Decodes, Generates, Opposed
 from disentwine.nn.pictures import to_uint8
 from disentwine.report.interventions import causes, interventions
+from disentwine.report.layers import layers
 from disentwine.report.matrices import matrix_figure
 from disentwine.report.page import Picture, Section, Table
 from disentwine.report.subject import Subject, number
@@ -52,7 +53,7 @@ def traversals(subject: Subject) -> Section | None:
     if codes is None or not isinstance(model, Decodes):
         return None
     title = "What each unit does"
-    units = [int(i) for i in np.argsort(-subject.activity, kind="stable") if subject.alive[i]]
+    units = subject.busiest
     if not units:
         return Section(title, "No unit of the code is alive: it says the same of every image.")
     shown = units[:MOST_ROWS]
@@ -66,7 +67,7 @@ def traversals(subject: Subject) -> Section | None:
     with torch.no_grad():
         images = to_uint8(model.decode(flat)).cpu().numpy()
     name = subject.activity_name
-    labels = [f"z{unit}\n{name} {subject.activity[unit]:.2f}" for unit in shown]
+    labels = [f"{subject.unit_name(u)}\n{name} {subject.activity[u]:.2f}" for u in shown]
     figure = figures.traversals(
         images.reshape(len(shown), len(DEVIATIONS), *images.shape[1:]), DEVIATIONS.tolist(), labels
     )
@@ -237,6 +238,7 @@ SECTIONS: tuple[Callable[[Subject], Section | None], ...] = (
     knowledge,
     samples,
     losses,
+    layers,
     activity,
     numbers,
     recipe,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import Model, Opposed
+from disentwine.contracts.model import Layered, Model, Opposed
 from disentwine.report.evaluation import Evaluation
 from disentwine.training.run import Run
 
@@ -82,6 +82,22 @@ class Subject:
             return self.found.unit_kl
         codes = self.found.codes
         return np.zeros(0) if codes is None else codes.var(axis=0, dtype=np.float64)
+
+    @cached_property
+    def busiest(self) -> list[int]:
+        """Units that say something, the busiest first; of a hierarchy, those of each layer in turn."""
+        units = [int(i) for i in np.argsort(-self.activity, kind="stable") if self.alive[i]]
+        if not isinstance(self.model, Layered):
+            return units
+        layer = self.model.unit_layers
+        place = {u: sum(layer[v] == layer[u] for v in units[:i]) for i, u in enumerate(units)}
+        return sorted(units, key=lambda unit: (place[unit], -layer[unit]))
+
+    def unit_name(self, unit: int) -> str:
+        """What figures call a unit of the code."""
+        if isinstance(self.model, Layered):
+            return f"layer {self.model.unit_layers[unit]}, z{unit}"
+        return f"z{unit}"
 
     @property
     def activity_name(self) -> str:
