@@ -17,6 +17,14 @@ def evaluate(
     baselines: Annotated[
         str, typer.Option(help="Baselines to score as well, such as 'pca,ground-truth', or 'all'.")
     ] = "",
+    effects: Annotated[
+        bool,
+        typer.Option(
+            "--effects",
+            help="Also measure which concepts interventions move, read back from do-images by a "
+            "network that is trained for it: about half a minute more.",
+        ),
+    ] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of the metrics that sample.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -35,7 +43,13 @@ def evaluate(
     wanted = metrics if metrics in ("all", "none") else metrics.split(",")
     chosen = chosen_metrics(wanted)
     with Console(stderr=True).status("reading the run") as status:
-        found = evaluate_run(loaded, metrics=chosen, seeds=range(seeds), on_metric=status.update)
+        found = evaluate_run(
+            loaded,
+            metrics=chosen,
+            seeds=range(seeds),
+            effects=effects,
+            on_metric=status.update,
+        )
         others = {
             name: evaluate_baseline(
                 name,

@@ -59,6 +59,8 @@ def print_scores(scores: Sequence[Score], *, title: str) -> None:
         for score in scores
     ]
     caption = "floor: what the same estimator answers on codes dealt to the wrong images"
+    if any(score.name.startswith("effect-") for score in scores):
+        caption += "; of effects: what the reader gets wrong in the simulator's own images"
     if scores and min(score.n for score in scores) < FEW:
         caption += f"\nfewer than {FEW} images: scores of codes and factors are mostly chance"
     columns = ("score", ">value", ">seed spread", ">floor", ">n", ">seconds")

@@ -48,10 +48,14 @@ def adjacency_over_training(
         truth: (k, k) not 0 where there is an edge; entries without one are then drawn in orange.
         unit: what a step is called.
 
-    >>> path = np.zeros((3, 2, 2)); path[:, 0, 1] = [0, 0.4, 0.9]
-    >>> figure = adjacency_over_training([0, 5, 9], path, names=["light", "shadow"])
-    >>> [axes.get_title(loc="left") for axes in figure.axes]
-    ['step 0', 'step 5', 'step 9', 'every entry of A']
+    >>> from disentwine.causal import discover_linear
+    >>> light, noise = np.random.default_rng(0).normal(size=(2, 500))
+    >>> path = []
+    >>> labels = np.stack([light, light + noise], axis=1)
+    >>> graph = discover_linear(labels, ("light", "shadow"), on_step=path.append)
+    >>> figure = adjacency_over_training(range(len(path)), path, names=graph.names)
+    >>> figure.axes[0].get_title(loc="left"), figure.axes[-1].get_title(loc="left")
+    ('step 0', 'every entry of A')
     """
     A = np.asarray(adjacency, dtype=np.float64)
     k = len(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from disentwine.contracts.dataset import Dataset, IndexArray
-from disentwine.contracts.model import Model
+from disentwine.contracts.model import Intervenes, Model
 from disentwine.contracts.score import Score
 from disentwine.errors import DataError
 from disentwine.metrics.activity import active_units
@@ -20,6 +20,8 @@ from disentwine.models.baselines import baseline_codes
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.objectives.elbo import kl_to_standard_normal
 from disentwine.report.counterfactuals import score_counterfactuals
+from disentwine.report.effects import effect_scores
+from disentwine.report.reader import train_reader
 from disentwine.report.scoring import MetricNames, chosen_metrics, score_codes
 from disentwine.training.run import Run
 from disentwine.training.sampling import BatchSource
@@ -70,6 +72,7 @@ def evaluate_run(
     dataset: Dataset | None = None,
     metrics: MetricNames = REPORTED,
     seeds: Iterable[int] = (0,),
+    effects: bool = False,
     on_metric: Callable[[str], None] | None = None,
 ) -> Evaluation:
     """What applies to a run, on its test split.
@@ -78,16 +81,29 @@ def evaluate_run(
         run: its model is evaluated as the run chose it: the best or the last weights.
         dataset: where images come from; by default the one the run was trained on, built anew.
         metrics, seeds, on_metric: as in `evaluate`; by default the metrics that a report shows.
+        effects: also read concepts back from do-images (see `report.effects`), for which a network
+            is trained first: half a minute on one core for images of 64 x 64.
     """
-    return evaluate(
+    chosen = dataset if dataset is not None else run.dataset
+    found = evaluate(
         run.model,
-        dataset if dataset is not None else run.dataset,
+        chosen,
         metrics=metrics,
         seeds=seeds,
         on_metric=on_metric,
         step=run.recipe.training["steps"],
         seed=run.recipe.seed,
     )
+    if not effects:
+        return found
+    if not isinstance(run.model, Intervenes):
+        reason = "the model cannot intervene"
+        return replace(found, skipped={**found.skipped, "effects": reason})
+    if on_metric is not None:
+        on_metric("effects")
+    reader = train_reader(chosen, progress=None if on_metric is None else False)
+    scores = effect_scores(run.model, reader, chosen, found.indices, seed=run.recipe.seed)
+    return replace(found, scores=[*found.scores, *scores])
 
 
 @torch.no_grad()

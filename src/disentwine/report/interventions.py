@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import networkx as nx
 import numpy as np
 
@@ -9,10 +11,12 @@ from disentwine import figures
 from disentwine.contracts.dataset import Simulates
 from disentwine.contracts.model import Intervenes
 from disentwine.metrics.graphs import shd
+from disentwine.report.matrices import effects_figure
 from disentwine.report.page import Picture, Section, Table
 from disentwine.report.subject import Subject, number
 
 VALUES = 7
+ENTRY = re.compile(r"A\[(.+)->(.+)\]")
 
 
 def interventions(subject: Subject) -> Section | None:
@@ -53,12 +57,13 @@ def interventions(subject: Subject) -> Section | None:
 
 
 def causes(subject: Subject) -> Section | None:
-    """The learnt graph, edge by edge."""
+    """The learnt graph, beside the true one where it is known."""
     model = subject.model
     if not isinstance(model, Intervenes):
         return None
     graph, true = model.graph, subject.dataset.graph
-    text = "The graph over the concepts."
+    text = "The graph over the concepts. On an edge is its weight"
+    text += "." if graph.confidence is None else " and, in brackets, how sure it is."
     if true is not None:
         distance = int(shd(graph.to_networkx(), true).value)
         text += (
@@ -76,4 +81,72 @@ def causes(subject: Subject) -> Section | None:
         )
         rows.append((cause, effect, f"{graph.weights[i, j]:.3f}", sure, right))
     columns = ("cause", "effect", ">weight", ">confidence", "true")
-    return Section("What causes what", text, table=Table(columns, tuple(rows)))
+    return Section(
+        "What causes what",
+        text,
+        Picture(
+            "graph",
+            "; ".join(f"{cause} causes {effect}" for cause, effect in graph.edges) or "no edges",
+            figures.to_png_bytes(figures.graph_figure(graph, true)),
+        ),
+        Table(columns, tuple(rows)),
+    )
+
+
+def adjacency(subject: Subject) -> Section | None:
+    """How training changed the entries of A, for models that have them watched."""
+    records = [r for r in subject.run.metrics if r["kind"] == "watched"]
+    entries = {name: match for name in (records or [{}])[0] if (match := ENTRY.fullmatch(name))}
+    if len(records) < 2 or not entries:
+        return None
+    found = dict.fromkeys(end for match in entries.values() for end in match.groups())
+    names = list(getattr(subject.model, "concept_names", found))
+    A = np.zeros((len(records), len(names), len(names)))
+    for name, match in entries.items():
+        i, j = (names.index(end) for end in match.groups())
+        A[:, i, j] = [record[name] for record in records]
+    true = subject.dataset.graph
+    truth = None
+    if true is not None and set(true.nodes) == set(names):
+        truth = nx.to_numpy_array(true, nodelist=names, weight=None)
+    figure = figures.adjacency_over_training(
+        [record["step"] for record in records], A, names=names, truth=truth
+    )
+    return Section(
+        "How the weights of the graph were learnt",
+        "The adjacency matrix A over the training, a row a cause and a column an effect; below, "
+        "each of its entries that is learnt.",
+        Picture(
+            "adjacency",
+            "Heat maps of A at several steps, and curves of its entries",
+            figures.to_png_bytes(figure),
+        ),
+    )
+
+
+def effects(subject: Subject) -> Section | None:
+    """What interventions move, read back from the images they make."""
+    figure = effects_figure(subject.found)
+    if figure is None:
+        return None
+    text = (
+        "Concepts read back from do-images by a network that was trained for nothing else. Numbers "
+        "are standard deviations of the label; those in brackets are what the reader gets wrong in "
+        "the simulator's own images."
+    )
+    leak = subject.found.score("effect-leak-causes")
+    if leak is not None:
+        text += f" Setting an effect moves its causes by {number(round(leak.value, 3))} at most"
+        floor = leak.noise_floor
+        text += (
+            "." if floor is None else f", where the reader alone sees {number(round(floor, 3))}."
+        )
+    return Section(
+        "What interventions move",
+        text,
+        Picture(
+            "effects",
+            "Heat maps of how far each intervention should move and does move each concept",
+            figures.to_png_bytes(figure),
+        ),
+    )

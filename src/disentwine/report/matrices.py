@@ -1,4 +1,4 @@
-"""Pictures of what each code knows of each factor."""
+"""Pictures of what each code knows of each factor, and of what each intervention moves."""
 
 from __future__ import annotations
 
@@ -30,11 +30,28 @@ def matrix_figure(score: Score) -> Figure | None:
     )
 
 
+def effects_figure(found: Evaluation) -> Figure | None:
+    """What interventions should move and do move, where that was measured."""
+    leak = found.score("effect-leak")
+    if leak is None:
+        return None
+    measured = leak.details
+    return figures.effect_matrix_figure(
+        expected=measured["expected_movement"],
+        actual=measured["actual_movement"],
+        error=measured["error"],
+        floor=measured.get("error_floor"),
+        rows=measured["concepts"],
+        columns=measured["factors"],
+    )
+
+
 def save_matrices(found: Evaluation, folder: Path) -> Iterator[Path]:
     """Save a picture for each score that has a matrix; yields their paths."""
-    for score in found.scores:
-        figure = matrix_figure(score)
+    pictures = {f"{score.name}-matrix": matrix_figure(score) for score in found.scores}
+    pictures["effects"] = effects_figure(found)
+    for name, figure in pictures.items():
         if figure is not None:
-            path = folder / f"{score.name}-matrix.png"
+            path = folder / f"{name}.png"
             write_atomically(path, figures.to_png_bytes(figure))
             yield path

@@ -44,7 +44,10 @@ class Reader:
         return _read(self.network, images) * self.scale + self.mean
 
 
-def train_reader(dataset: Dataset, *, seed: int = 0, steps: int = STEPS) -> Reader:
+@torch.enable_grad()
+def train_reader(
+    dataset: Dataset, *, seed: int = 0, steps: int = STEPS, progress: bool | None = None
+) -> Reader:
     """Learn to read every concept of a data set from its training images.
 
     An intervention makes combinations that never occur in the data, such as a shadow away from where
@@ -56,6 +59,7 @@ def train_reader(dataset: Dataset, *, seed: int = 0, steps: int = STEPS) -> Read
             the error.
         seed: of the weights and of the images' order; the same seed gives the same reader.
         steps: updates to make, about 40 a second on one core for images of 64 x 64.
+        progress: show the bar; by default on a terminal only.
 
     >>> from disentwine.data import Pendulum
     >>> pendulum = Pendulum(size=32)
@@ -78,7 +82,7 @@ def train_reader(dataset: Dataset, *, seed: int = 0, steps: int = STEPS) -> Read
         network = ENCODERS["compact"](dataset.image_shape, len(dataset.names))
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, fused=True)
-    with ProgressBar("reader of concepts", total=steps) as bar:
+    with ProgressBar("reader of concepts", total=steps, show=progress) as bar:
         for step in range(steps):
             images, values = _batch(dataset, pool, rng)
             x = to_unit_range(torch.from_numpy(images))

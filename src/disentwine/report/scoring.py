@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,9 +125,15 @@ def _over_seeds(
 
 
 def to_json(score: Score) -> dict[str, object]:
-    """A score as plain values, arrays as nested lists."""
+    """A score as plain values, arrays as nested lists; JSON has no NaN, so that it becomes null."""
     details = {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
+        name: _nested(value) if isinstance(value, np.ndarray) else value
         for name, value in score.details.items()
     }
     return {**asdict(replace(score, details={})), "details": details}
+
+
+def _nested(values: NDArray[Any]) -> Any:
+    plain = values.astype(object)
+    plain[values != values] = None  # only NaN differs from itself
+    return plain.tolist()

@@ -14,7 +14,7 @@ import torch
 from disentwine import figures
 from disentwine.contracts.model import Decodes, Generates, Opposed
 from disentwine.nn.pictures import to_uint8
-from disentwine.report.interventions import causes, interventions
+from disentwine.report.interventions import adjacency, causes, effects, interventions
 from disentwine.report.layers import layers
 from disentwine.report.matrices import matrix_figure
 from disentwine.report.page import Picture, Section, Table
@@ -232,7 +232,9 @@ def made_with(subject: Subject) -> Section:
 
 SECTIONS: tuple[Callable[[Subject], Section | None], ...] = (
     interventions,
+    effects,
     causes,
+    adjacency,
     reconstructions,
     traversals,
     knowledge,

@@ -14,7 +14,11 @@ from disentwine.training.storage import write_atomically
 
 
 def write_report(
-    run: Run, *, dataset: Dataset | None = None, found: Evaluation | None = None
+    run: Run,
+    *,
+    dataset: Dataset | None = None,
+    found: Evaluation | None = None,
+    effects: bool = False,
 ) -> Path:
     """Write `report.html` into a run folder, a page that needs no other file, and return its path.
 
@@ -25,9 +29,10 @@ def write_report(
         run: a run folder with at least one checkpoint.
         dataset: where images come from; by default the one the run was trained on, built anew.
         found: what `evaluate_run` found, when that was done already.
+        effects: also read concepts back from do-images, as in `evaluate_run`.
     """
     chosen = dataset if dataset is not None else run.dataset
-    subject = Subject(run, chosen, found or evaluate_run(run, dataset=chosen))
+    subject = Subject(run, chosen, found or evaluate_run(run, dataset=chosen, effects=effects))
     sections = [section for make in SECTIONS if (section := make(subject)) is not None]
     for section in sections:
         if section.picture is not None:
