@@ -61,3 +61,16 @@ def test_what_is_wrong_is_named() -> None:
         discover_linear(x, ("a", "b"), sparsity=-1)
     with pytest.raises(DataError, match="'b' has one value only"):
         discover_linear(x * [1, 0], ("a", "b"))
+
+
+def test_learning_is_watched_from_an_empty_start_to_the_end() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 3))
+    x[:, 2] += 1.5 * x[:, 0]
+    path: list[np.ndarray] = []
+    watched = discover_linear(x, tuple("abc"), standardise=False, on_step=path.append)
+    assert not path[0].any()
+    assert watched == discover_linear(x, tuple("abc"), standardise=False)
+    chosen = watched.adjacency
+    np.testing.assert_allclose(path[-1][chosen], watched.weights[chosen], rtol=1e-3)
+    assert len({step.tobytes() for step in path}) > 3

@@ -1,0 +1,106 @@
+"""What the report shows of a model that intervenes, and what only when asked for."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from disentwine.data import Pendulum
+from disentwine.models import VAE, CausalVAE
+from disentwine.report import evaluate_run, evaluation, write_report
+from disentwine.report.matrices import save_matrices
+from disentwine.report.reader import train_reader
+from disentwine.report.scoring import to_json
+from disentwine.training.fit import fit
+from disentwine.training.run import Run, load_run
+
+SHADOW = (("light_angle", "shadow_length"), ("shadow_length", "shadow_position"))
+TRAINING: dict[str, Any] = {
+    "steps": 4,
+    "log_every": 2,
+    "batch_size": 8,
+    "threads": 1,
+    "progress": False,
+}
+
+
+@pytest.fixture(scope="module")
+def pendulum() -> Pendulum:
+    data = Pendulum(size=32)
+    data.split = {name: indices[:120] for name, indices in data.split.items()}
+    return data
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, pendulum: Pendulum) -> Run:
+    path = tmp_path_factory.mktemp("runs") / "run"
+    torch.manual_seed(0)
+    fit(CausalVAE.for_data(pendulum, edges=SHADOW), pendulum, out=path, **TRAINING)
+    return load_run(path)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "train_reader", partial(train_reader, steps=2))
+
+
+def test_graph_and_weights_are_shown_and_effects_when_asked_for(
+    run: Run, pendulum: Pendulum
+) -> None:
+    found = evaluate_run(run, dataset=pendulum, metrics="none")
+    html = write_report(run, dataset=pendulum, found=found).read_text(encoding="utf-8")
+    assert "<h2>What causes what</h2>" in html
+    assert "4 of its edges are missing, extra or turned round" in html
+    assert "light_angle causes shadow_length; shadow_length causes shadow_position" in html
+    assert "<h2>How the weights of the graph were learnt</h2>" in html
+    assert "What interventions move" not in html
+    assert not (run.figures / "effects.png").exists()
+    html = write_report(run, dataset=pendulum, effects=True).read_text(encoding="utf-8")
+    assert "<h2>What interventions move</h2>" in html
+    assert "effect-error:light_angle" in html
+    for name in ("graph", "adjacency", "effects"):
+        assert (run.figures / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_learnt_entry_of_a_is_logged(run: Run) -> None:
+    watched = [record for record in run.metrics if record["kind"] == "watched"]
+    assert [record["step"] for record in watched] == [0, 2, 4]
+    for cause, effect in SHADOW:
+        i, j = (run.model.graph.names.index(end) for end in (cause, effect))
+        values = [record[f"A[{cause}->{effect}]"] for record in watched]
+        assert values[0] == 1
+        assert values[-1] == pytest.approx(run.model.graph.weights[i, j])
+    assert len(watched[0]) == 2 + len(SHADOW)
+
+
+def test_effects_are_plain_json_and_a_picture(run: Run, pendulum: Pendulum, tmp_path: Path) -> None:
+    named: list[str] = []
+    found = evaluate_run(
+        run, dataset=pendulum, metrics="none", effects=True, on_metric=named.append
+    )
+    assert named == ["effects"]
+    names = [score.name for score in found.scores if score.name.startswith("effect-")]
+    assert names == [
+        *(f"effect-error:{name}" for name in pendulum.names),
+        "effect-leak",
+        "effect-leak-causes",
+    ]
+    leak = found.score("effect-leak")
+    assert leak is not None
+    text = json.dumps(to_json(leak), allow_nan=False)
+    assert json.loads(text)["details"]["leak"][0][0] is None
+    assert [path.name for path in save_matrices(found, tmp_path)] == ["effects.png"]
+
+
+def test_a_model_without_concepts_says_that_effects_do_not_apply(
+    tmp_path: Path, pendulum: Pendulum
+) -> None:
+    fit(VAE.for_data(pendulum, latent=2), pendulum, out=tmp_path / "run", **TRAINING)
+    found = evaluate_run(load_run(tmp_path / "run"), dataset=pendulum, metrics="none", effects=True)
+    assert found.skipped == {"effects": "the model cannot intervene"}
+    assert not any(score.name.startswith("effect-") for score in found.scores)
