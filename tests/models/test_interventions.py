@@ -20,7 +20,7 @@ from disentwine.training.trainer import fixed_noise
 
 NAMES = ("year", "height", "hole", "flow")
 EDGES = (("year", "height"), ("height", "flow"), ("hole", "flow"))
-INTERVENING = ("causal-vae", "causal-vae/layered", "condition-vae")
+INTERVENING = tuple(name for name, cls in MODELS.items() if issubclass(cls, CausalModel))
 
 
 @pytest.fixture(autouse=True)
