@@ -22,6 +22,8 @@ FURTHER: dict[str, list[dict[str, Any]]] = {
     "vae": [{"warm_up_steps": 5}],
     "causal-vae/layered": [{"edges": (("cause", "effect"),)}, {"edges": ()}],
     "causal-vae": [{"edges": (("cause", "effect"), ("effect", "outcome"))}, {"edges": ()}],
+    "causal-vae-unsup": [{"concept_count": 1}, {"concept_count": 7, "dimensions": 1}],
+    "condition-vae": [{"dimensions": 1, "label_dropout": 0.0}],
     "hierarchical-vae": [{"batch_norm": True}, {"layers": (4,)}, {"importance_samples": 3}],
     "ladder-vae": [{"batch_norm": False}, {"layers": (4,)}, {"importance_samples": 3}],
     "beta-vae": [{"capacity": 5.0, "warm_up_steps": 5}, {"beta": 0.0}],
