@@ -71,7 +71,7 @@ class LayeredCausalVAE(CausalModel[Tensor]):
         learnt_graph: dict[str, Any],
         groups: tuple[tuple[int, ...], ...],
         boxes: tuple[Box, ...],
-        tightness: Positive = 0.01,
+        tightness: Positive = 0.001,
         label_share: Probability = 0.5,
         edges: Edges | None = None,
         knowledge: Knowledge = NOTHING,

@@ -33,12 +33,12 @@ PAPERS_N = 100
 SUBSETS = 20
 
 STEPS = {
-    "causal-vae/layered": 1500,
-    "causal-vae": 1500,
-    "condition-vae": 1000,
-    "causal-vae-unsup": 1000,
-    "beta-vae": 1000,
-    "ladder-vae": 1000,
+    "causal-vae/layered": 2000,
+    "causal-vae": 1200,
+    "condition-vae": 800,
+    "ladder-vae": 800,
+    "causal-vae-unsup": 600,
+    "beta-vae": 600,
 }
 """Updates of each system, so that all of them together take less than an hour on two cores."""
 
