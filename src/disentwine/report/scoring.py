@@ -125,15 +125,22 @@ def _over_seeds(
 
 
 def to_json(score: Score) -> dict[str, object]:
-    """A score as plain values, arrays as nested lists; JSON has no NaN, so that it becomes null."""
+    """A score as plain values, arrays as nested lists, with None for what is not a number."""
     details = {
-        name: _nested(value) if isinstance(value, np.ndarray) else value
+        name: plain(value) if isinstance(value, np.ndarray) else value
         for name, value in score.details.items()
     }
     return {**asdict(replace(score, details={})), "details": details}
 
 
-def _nested(values: NDArray[Any]) -> Any:
-    plain = values.astype(object)
-    plain[values != values] = None  # only NaN differs from itself
-    return plain.tolist()
+def plain(values: NDArray[Any]) -> list[Any]:
+    """Nested lists that JSON has words for.
+
+    >>> plain(np.array([[0.5, np.nan]]))
+    [[0.5, None]]
+    """
+    if not np.issubdtype(values.dtype, np.floating):
+        nested: list[Any] = values.tolist()
+        return nested
+    nested = np.where(np.isfinite(values), values.astype(object), None).tolist()
+    return nested
