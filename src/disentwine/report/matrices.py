@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -33,9 +34,11 @@ def matrix_figure(score: Score) -> Figure | None:
 def effects_figure(found: Evaluation) -> Figure | None:
     """What interventions should move and do move, where that was measured."""
     leak = found.score("effect-leak")
-    if leak is None:
-        return None
-    measured = leak.details
+    return None if leak is None else effects_of(leak.details)
+
+
+def effects_of(measured: Mapping[str, Any]) -> Figure:
+    """The heat maps of the matrices that `report.effects` measured."""
     return figures.effect_matrix_figure(
         expected=measured["expected_movement"],
         actual=measured["actual_movement"],

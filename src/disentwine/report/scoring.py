@@ -139,8 +139,6 @@ def plain(values: NDArray[Any]) -> list[Any]:
     >>> plain(np.array([[0.5, np.nan]]))
     [[0.5, None]]
     """
-    if not np.issubdtype(values.dtype, np.floating):
-        nested: list[Any] = values.tolist()
-        return nested
-    nested = np.where(np.isfinite(values), values.astype(object), None).tolist()
+    known = np.isfinite(values) if np.issubdtype(values.dtype, np.floating) else True
+    nested: list[Any] = np.where(known, values.astype(object), np.array(None)).tolist()
     return nested

@@ -21,7 +21,12 @@ from disentwine.report.effects import effect_scores
 from disentwine.report.evaluation import LIMIT, evaluate
 from disentwine.report.reader import STEPS as STEPS_OF_READER
 from disentwine.report.reader import Reader, train_reader
-from disentwine.studies.pictures import intervention_pictures, score_picture
+from disentwine.studies.pictures import (
+    effect_pictures,
+    graph_pictures,
+    intervention_pictures,
+    score_picture,
+)
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
 from disentwine.studies.trials import Outcome, Trial
@@ -172,6 +177,8 @@ def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> list[tuple
     return [
         *score_picture(outcomes, PUBLISHED, ("mic", "tic"), folder),
         *intervention_pictures(outcomes, runs, folder),
+        *effect_pictures(outcomes, folder),
+        *graph_pictures(outcomes, runs, folder),
     ]
 
 

@@ -11,6 +11,7 @@ from disentwine import figures
 from disentwine.contracts.dataset import Simulates
 from disentwine.contracts.model import Intervenes
 from disentwine.figures.bars import grouped_bars
+from disentwine.report.matrices import effects_of
 from disentwine.studies.study import Published, result_rows
 from disentwine.studies.trials import Outcome
 from disentwine.training.run import load_run
@@ -53,11 +54,11 @@ def score_picture(
 def intervention_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
     """One test image under interventions, a row for the simulator and one for every system."""
     drawn: Pictures = []
-    first = {(o.trial.data, o.trial.system): o.trial for o in reversed(outcomes)}
+    first = _first_of_each(outcomes)
     for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
         opened = {
-            system: load_run(trial.folder(runs))
-            for (name, system), trial in first.items()
+            system: load_run(outcome.trial.folder(runs))
+            for (name, system), outcome in first.items()
             if name == data
         }
         models = {s: run.model for s, run in opened.items() if isinstance(run.model, Intervenes)}
@@ -83,3 +84,37 @@ def intervention_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path)
         path = figures.save_figure(figure, folder / f"interventions-{data}.png")
         drawn.append((f"Interventions on {data}", path))
     return drawn
+
+
+def effect_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
+    """What interventions should move and do move, for the first seed of every system."""
+    drawn: Pictures = []
+    for (data, system), outcome in _first_of_each(outcomes).items():
+        leak = next((score for score in outcome.scores if score["name"] == "effect-leak"), None)
+        if leak is not None:
+            name = f"effects-{data}-{system.replace('/', '-')}.png"
+            path = figures.save_figure(effects_of(leak["details"]), folder / name)
+            drawn.append((f"What interventions move: {system} on {data}", path))
+    return drawn
+
+
+def graph_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+    """For each data set the graph that was learnt, beside the true one."""
+    drawn: dict[str, tuple[str, Path]] = {}
+    for (data, system), outcome in _first_of_each(outcomes).items():
+        run = load_run(outcome.trial.folder(runs))
+        model = run.model
+        if data in drawn or not isinstance(model, Intervenes) or not model.graph.edges:
+            continue
+        figure = figures.graph_figure(model.graph, run.dataset.graph)
+        path = figures.save_figure(figure, folder / f"graph-{data}.png")
+        drawn[data] = f"The graph of {system} on {data}", path
+    return list(drawn.values())
+
+
+def _first_of_each(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], Outcome]:
+    """The first outcome of each data set and system."""
+    found: dict[tuple[str, str], Outcome] = {}
+    for outcome in outcomes:
+        found.setdefault((outcome.trial.data, outcome.trial.system), outcome)
+    return found

@@ -71,10 +71,15 @@ def run_study(
         f"disentwine study {study.name} --profile {profile} --seeds {' '.join(map(str, seeds))}"
     )
     path = folder / f"{study.name}.json"
-    results = write_results(study, outcomes, path, command=command, minutes=minutes)
+    results = write_results(study, outcomes, path, command=command)
     tables = study_tables(results["rows"], study.tables)
     page = folder / f"{study.name}.md"
-    parts = [f"# {study.about}", f"Made by `{command}`; published numbers in square brackets."]
+    cores = results["machine"]["core_minutes"]
+    parts = [
+        f"# {study.about}",
+        f"Made by `{command}` in {cores:.0f} minutes of one core. Published numbers stand in square "
+        "brackets, ± is the spread over seeds. What was trained how is in the JSON file beside.",
+    ]
     for table in tables:
         parts += [f"## {table.title}", to_markdown(table)]
     parts += [

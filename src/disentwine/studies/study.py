@@ -78,7 +78,7 @@ def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[
 
 
 def write_results(
-    study: Study, outcomes: Sequence[Outcome], path: Path, *, command: str, minutes: float
+    study: Study, outcomes: Sequence[Outcome], path: Path, *, command: str
 ) -> dict[str, Any]:
     """Write `<study>.json`: what was measured, by which command, with which versions, on what."""
     results = {
@@ -88,7 +88,7 @@ def write_results(
         "machine": {
             "cpu": platform.machine(),
             "cores": os.cpu_count(),
-            "minutes": round(minutes, 1),
+            "core_minutes": round(sum(outcome.minutes for outcome in outcomes), 1),
         },
         "rows": result_rows(outcomes, study.published),
     }
