@@ -4,6 +4,7 @@ from disentwine.contracts.dataset import Dataset
 from disentwine.data.arrays import Arrays
 from disentwine.data.authors import FlowAuthors, PendulumAuthors
 from disentwine.data.binarized_mnist import BinarizedMNIST
+from disentwine.data.celeba import CelebA, CelebABeard, CelebASmile
 from disentwine.data.dsprites import DSprites
 from disentwine.data.flow import Flow
 from disentwine.data.folder import Folder
@@ -24,6 +25,9 @@ DATASETS: dict[str, type[Dataset]] = {
     "smallnorb": SmallNORB,
     "pendulum-authors": PendulumAuthors,
     "flow-authors": FlowAuthors,
+    "celeba": CelebA,
+    "celeba-smile": CelebASmile,
+    "celeba-beard": CelebABeard,
     "folder": Folder,
 }
 
@@ -32,6 +36,9 @@ __all__ = [
     "MNIST",
     "Arrays",
     "BinarizedMNIST",
+    "CelebA",
+    "CelebABeard",
+    "CelebASmile",
     "DSprites",
     "Flow",
     "FlowAuthors",

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from disentwine.contracts.dataset import FloatArray, Simulates
 from disentwine.contracts.model import Intervenes
 from disentwine.contracts.score import Score
-from disentwine.data import DATASETS
 from disentwine.errors import DataError
 from disentwine.metrics.graphs import shd
 from disentwine.metrics.mine import mine
@@ -58,9 +57,14 @@ OPTIONS = {
     ),
 }
 
-PUBLISHED_IMAGES = ("pendulum-authors", "flow-authors")
+PUBLISHED_IMAGES = {
+    "pendulum-authors": (),
+    "flow-authors": (),
+    "celeba-smile": ("data.limit=20000",),
+    "celeba-beard": ("data.limit=20000",),
+}
 ON_PUBLISHED_IMAGES = {"causal-vae/layered": 800, "causal-vae": 800, "condition-vae": 800}
-"""Updates on the authors' own images, which are larger."""
+"""Updates on images that are read from files, where they are at hand; the authors' are larger."""
 
 CONCEPTS = {
     "pendulum": ("pendulum_angle", "light_angle", "shadow_length", "shadow_position"),
@@ -80,6 +84,10 @@ PUBLISHED: Published = {
         ("beta-vae", "flow", 0.236, 0.125),
         ("causal-vae-unsup", "flow", 0.228, 0.124),
         ("ladder-vae", "flow", 0.343, 0.244),
+        ("causal-vae", "celeba-smile", 0.837, 0.716),
+        ("condition-vae", "celeba-smile", 0.788, 0.661),
+        ("causal-vae", "celeba-beard", 0.923, 0.833),
+        ("condition-vae", "celeba-beard", 0.898, 0.787),
     )
     for data in (data, f"{data}-authors")
     for metric, value in (("mic", mic), ("tic", tic))
@@ -99,8 +107,9 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     ]
     if not small:
         made += [
-            _trial(system, data, seed, steps)
-            for data in filter(_at_hand, PUBLISHED_IMAGES)
+            _trial(system, data, seed, steps, *options)
+            for data, options in PUBLISHED_IMAGES.items()
+            if _at_hand(data, options)
             for system, steps in ON_PUBLISHED_IMAGES.items()
             for seed in seeds
         ]
@@ -115,12 +124,13 @@ def _trial(system: str, data: str, seed: int, steps: int, *more: str) -> Trial:
         f"training.steps={steps}",
         *OPTIONS.get(system, ()),
     )
-    return Trial(system, data, seed, f"causal-vae-{data.removesuffix('-authors')}", overrides)
+    base = "causal-vae-flow" if data.startswith("flow") else "causal-vae-pendulum"
+    return Trial(system, data, seed, base, overrides)
 
 
-def _at_hand(data: str) -> bool:
+def _at_hand(data: str, options: Sequence[str]) -> bool:
     try:
-        DATASETS[data]()
+        _trial("causal-vae", data, 0, 1, *options).read_recipe().build_dataset()
     except DataError:
         return False
     return True
