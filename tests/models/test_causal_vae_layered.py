@@ -94,7 +94,7 @@ def test_an_edge_is_the_same_wherever_it_is() -> None:
     torch.manual_seed(0)
     painter = EdgePainter(concepts=1, image_shape=(4, 16, 1), edges=5)
     with torch.no_grad():
-        painter.shifts.copy_(painter.normals[:1] / 8)  # a pixel is 1/8 wide, half of the longer side
+        painter.shifts.copy_(painter.normals[:1] / 8)  # a pixel is 1/8 wide
         here, there = painter(torch.zeros(1, 1)), painter(torch.ones(1, 1))
     torch.testing.assert_close(there[..., 1:], here[..., :-1])
 
