@@ -111,6 +111,31 @@ def test_painters_paint_in_their_boxes_alone() -> None:
     assert not torch.equal(before[..., :4, :], after[..., :4, :])
 
 
+def test_what_is_read_and_what_causes_say_are_weighed_by_precision(
+    model: LayeredCausalVAE, x: torch.Tensor
+) -> None:
+    with torch.no_grad():
+        z = model.posterior(x).mean
+        model.encoder_error.fill_(3.0)
+        model.mechanism_error.fill_(1.0)
+        merged = model.merge(z)
+        assert torch.equal(merged[:, :2], z[:, :2])
+        for i in (2, 3):
+            expected = 0.25 * z[:, i] + 0.75 * model.mechanism(i, merged)
+            torch.testing.assert_close(merged[:, i], expected)
+
+
+def test_errors_are_noted_while_training_only(model: LayeredCausalVAE, x: torch.Tensor) -> None:
+    u = torch.tensor([[20.0, 90.0, 5.0, 10.0]]).repeat(5, 1)
+    before = model.encoder_error.clone()
+    model.loss(Batch(x, u))
+    assert torch.equal(model.encoder_error, before)
+    model.train().loss(Batch(x, u))
+    with torch.no_grad():
+        missed = (model.posterior(x).mean - model.standardise(u)).square().mean(0)
+    torch.testing.assert_close(model.encoder_error, before.lerp(missed, 0.01))
+
+
 def test_missing_labels_are_not_learnt_from(model: LayeredCausalVAE, x: torch.Tensor) -> None:
     u = torch.full((5, 4), torch.nan)
     terms = model.loss(Batch(x, u)).terms

@@ -29,6 +29,7 @@ from disentwine.objectives.elbo import gaussian_log_likelihood, kl_to_standard_n
 
 FREQUENCIES = 4
 BACKGROUND_FROM, GROUPS_FROM = 500, 2000
+ERROR_PACE = 0.01
 REACH = 32
 """A painter may paint this share of the image's height beyond the pixels that are its own."""
 
@@ -59,6 +60,8 @@ class LayeredCausalVAE(CausalModel[Tensor]):
     ((0,), (1,), (2, 3))
     """
 
+    encoder_error: Tensor
+    mechanism_error: Tensor
     fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "groups", "boxes")
 
     def __init__(
@@ -106,6 +109,10 @@ class LayeredCausalVAE(CausalModel[Tensor]):
             }
         )
 
+        # Mean squares, kept while training: how far labels are from what was read, and from what causes say.
+        self.register_buffer("encoder_error", torch.ones(len(concept_names)))
+        self.register_buffer("mechanism_error", torch.ones(len(concept_names)))
+
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
         fixed = super().data_arguments(dataset, options)
@@ -146,6 +153,8 @@ class LayeredCausalVAE(CausalModel[Tensor]):
         log_likelihood = gaussian_log_likelihood(
             batch.x, self.decoder(z), scale=self.log_scale.exp()
         )
+        if self.training:
+            self._note_errors(q.mean.detach(), u, labelled[:, 0])
         s = self.tightness
         tied = kl_to_standard_normal((q.mean - u) / s, q.log_variance - 2 * np.log(s))
         free = kl_to_standard_normal(q.mean, q.log_variance)
@@ -159,7 +168,34 @@ class LayeredCausalVAE(CausalModel[Tensor]):
         return Losses(terms)
 
     def abduct(self, x: Tensor) -> Tensor:
-        return self.posterior(x).mean
+        return self.merge(self.posterior(x).mean)
+
+    def merge(self, z: Tensor) -> Tensor:
+        """Codes (n, k) once every effect is the mean of what was read and what its causes say, each
+        weighted by its precision.
+
+        Pixels round: the ends of a shadow are seen to half a pixel, while its causes say exactly
+        where they are. An effect with noise of its own keeps what was read.
+        """
+        merged = list(z.unbind(1))
+        for i in map(self.concept_names.index, self.start.order):
+            if i in self.causes:
+                said = self.mechanism(i, torch.stack(merged, dim=1))
+                share = self.encoder_error[i] / (self.encoder_error[i] + self.mechanism_error[i])
+                merged[i] = torch.lerp(merged[i], said, share)
+        return torch.stack(merged, dim=1)
+
+    @torch.no_grad()
+    def _note_errors(self, z: Tensor, u: Tensor, labelled: Tensor) -> None:
+        """Running means of both errors, over the images that carry all labels."""
+        if not labelled.any():
+            return
+        z, u = z[labelled], u[labelled]
+        merged = self.merge(z)
+        self.encoder_error.lerp_((z - u).square().mean(0), ERROR_PACE)
+        for i in self.causes:
+            missed = (self.mechanism(i, merged) - u[:, i]).square().mean()
+            self.mechanism_error[i].lerp_(missed, ERROR_PACE)
 
     def prior(self, n: int) -> Tensor:
         """Labels of training images, which bring causes, effects and their noise along."""

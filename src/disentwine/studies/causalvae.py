@@ -37,7 +37,7 @@ PAPERS_N = 100
 SUBSETS = 20
 
 STEPS = {
-    "causal-vae/layered": 2000,
+    "causal-vae/layered": 1700,
     "causal-vae": 1200,
     "condition-vae": 800,
     "ladder-vae": 800,
