@@ -38,11 +38,11 @@ SUBSETS = 20
 
 STEPS = {
     "causal-vae/layered": 1700,
-    "causal-vae": 1200,
-    "condition-vae": 800,
-    "ladder-vae": 800,
-    "causal-vae-unsup": 600,
-    "beta-vae": 600,
+    "causal-vae": 1000,
+    "condition-vae": 600,
+    "ladder-vae": 500,
+    "causal-vae-unsup": 400,
+    "beta-vae": 400,
 }
 """Updates of each system, so that all of them together take less than an hour on two cores."""
 
@@ -53,7 +53,7 @@ OPTIONS = {
         "model.layers=[8,4]",
         "model.hidden=[256,64]",
         "model.network=compact",
-        "model.warm_up_steps=300",
+        "model.warm_up_steps=200",
     ),
 }
 
