@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from disentwine.data import MNIST, BinarizedMNIST, binarized_mnist
+from disentwine.data import MNIST, binarized_mnist
 from disentwine.data.arrays import Arrays
 from disentwine.data.binarising import binarised
+from disentwine.data.binarized_mnist import BinarizedMNIST
 from disentwine.data.resizing import shrink
 from disentwine.errors import DataError, UsageError
 from disentwine.training.sampling import BatchSource

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from disentwine.data import Omniglot, omniglot
+from disentwine.data import omniglot
+from disentwine.data.omniglot import Omniglot
 from disentwine.errors import DataError, UsageError
 
 real = pytest.mark.skipif(

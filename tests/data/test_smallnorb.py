@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from disentwine.data import SmallNORB, smallnorb
-from disentwine.data.smallnorb import read_matrix
+from disentwine.data import smallnorb
+from disentwine.data.smallnorb import SmallNORB, read_matrix
 from disentwine.errors import DataError
 
 PAIRS = 20
