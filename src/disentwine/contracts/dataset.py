@@ -37,12 +37,14 @@ class Factor:
         kind: how its values compare.
         unit: the unit of its values, for tables and sliders.
         values: the grid of an ordinal factor, or the names of the categories.
+        cyclic: whether a step beyond the last value leads to the first, as a full turn does.
     """
 
     name: str
     kind: Kind = "continuous"
     unit: str = ""
     values: tuple[float | str, ...] = ()
+    cyclic: bool = False
 
 
 class Images(Protocol):
