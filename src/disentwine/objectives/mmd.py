@@ -32,6 +32,7 @@ def mmd(
         variance: $\sigma^2$ of the prior that the kernels are made for.
         scales: of the kernels that are summed.
 
+    >>> import torch
     >>> mmd(torch.tensor([[0.0], [0.0]]), torch.tensor([[1.0], [1.0]]), scales=[0.5])  # 1 + 1 - 2 / 2
     tensor(1.)
     """
