@@ -14,6 +14,7 @@ from disentwine.cli.do import do
 from disentwine.cli.evaluate import evaluate
 from disentwine.cli.report import report
 from disentwine.cli.runs import runs
+from disentwine.cli.serve import serve
 from disentwine.cli.study import study
 from disentwine.cli.train import train
 from disentwine.errors import DisentwineError
@@ -35,7 +36,7 @@ def root(
         raise typer.Exit
 
 
-for verb in (demo, train, evaluate, do, report, study, runs):
+for verb in (demo, train, evaluate, do, report, study, runs, serve):
     app.command()(verb)
 app.add_typer(data_app, name="data")
 

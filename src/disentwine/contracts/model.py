@@ -133,6 +133,27 @@ class Intervenes(Protocol):
 
 
 @runtime_checkable
+class Abducts(Protocol):
+    """What an image tells can be inferred once and kept, for many interventions on that image."""
+
+    def abduct(self, x: Tensor) -> Any:
+        """All that is inferred from images and kept under an intervention."""
+        ...
+
+    def intervene(self, latents: Any, do: Do) -> Any:
+        """The latents once concepts are set, in the labels' own units, their effects following."""
+        ...
+
+    def read(self, latents: Any) -> Tensor:
+        """The value of each concept, (n, k), in the labels' own units."""
+        ...
+
+    def paint(self, latents: Any) -> Tensor:
+        """Images (n, channels, height, width) in [0, 1]."""
+        ...
+
+
+@runtime_checkable
 class Transitions(Protocol):
     """Actions can be applied to an image, and retrieved from a pair of images."""
 

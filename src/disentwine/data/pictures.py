@@ -36,7 +36,11 @@ _UPRIGHT = {
 
 
 def read_picture(
-    source: str | os.PathLike[str] | bytes, *, size: int | None = None, channels: int = 3
+    source: str | os.PathLike[str] | bytes,
+    *,
+    size: int | None = None,
+    channels: int = 3,
+    max_pixels: int = MAX_PIXELS,
 ) -> UInt8Array:
     """Read a PNG or JPEG, whatever its colours, as (height, width, channels).
 
@@ -47,6 +51,7 @@ def read_picture(
         source: a file, or its content.
         size: crop the centre square and resize it, antialiased, to size x size.
         channels: 1 for grey, 3 for colour.
+        max_pixels: a larger picture is refused before any of it is decoded.
 
     >>> content = BytesIO()
     >>> Image.new("CMYK", (40, 20), (0, 0, 0, 255)).save(content, "JPEG")
@@ -57,7 +62,7 @@ def read_picture(
     if isinstance(source, bytes):
         if len(source) > MAX_BYTES:
             raise DataError(_too_long("the picture"))
-        return _decode(BytesIO(source), "the picture", size, channels)
+        return _decode(BytesIO(source), "the picture", size, channels, max_pixels)
     path = Path(source)
     try:
         if not path.is_file():
@@ -65,7 +70,7 @@ def read_picture(
         if path.stat().st_size > MAX_BYTES:
             raise DataError(_too_long(str(path)))
         with path.open("rb") as file:
-            return _decode(file, str(path), size, channels)
+            return _decode(file, str(path), size, channels, max_pixels)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check its rights") from error
 
@@ -82,7 +87,9 @@ def _too_long(name: str) -> str:
     return f"{name}: more than {MAX_BYTES // 1_000_000} MB; save it smaller"
 
 
-def _decode(file: BinaryIO, name: str, size: int | None, channels: int) -> UInt8Array:
+def _decode(
+    file: BinaryIO, name: str, size: int | None, channels: int, max_pixels: int
+) -> UInt8Array:
     start = file.read(8)
     file.seek(0)
     decoder = next((d for magic, d in _DECODERS.items() if start.startswith(magic)), None)
@@ -91,13 +98,13 @@ def _decode(file: BinaryIO, name: str, size: int | None, channels: int) -> UInt8
     try:
         with decoder(file) as image:
             width, height = image.size
-            if width * height <= MAX_PIXELS:
+            if width * height <= max_pixels:
                 return _convert(image, size, channels)
     except Exception as error:  # a decoder that is fed hostile bytes may raise anything
         reason = str(error) or type(error).__name__
         raise DataError(f"{name}: damaged picture ({reason}); replace it") from error
     raise DataError(
-        f"{name}: {width} x {height} pixels is more than {MAX_PIXELS // 1_000_000} megapixels; "
+        f"{name}: {width} x {height} pixels is more than {max_pixels // 1_000_000} megapixels; "
         "save it smaller"
     )
 

@@ -108,7 +108,7 @@ class CausalModel(Model, Generic[Latents]):
     @accepts_pictures
     def concepts(self, x: Tensor) -> Tensor:
         """The value of each concept in each image, (n, k), in the labels' own units."""
-        return self.values(self.abduct(x)) * self.scale + self.mean
+        return self.read(self.abduct(x))
 
     def represent(self, x: Any) -> Any:
         """The concepts, standardised, (n, k)."""
@@ -131,6 +131,17 @@ class CausalModel(Model, Generic[Latents]):
         return answer_in_kind(
             self, x, lambda x, rows: self.paint(self._set(self.abduct(x), wanted, rows))
         )
+
+    @torch.no_grad()
+    def intervene(self, latents: Latents, do: Do) -> Latents:
+        """What `do` paints, for latents that were abducted before: the same values can be given."""
+        wanted = self._wanted(do, len(self.values(latents)))
+        return self._set(latents, wanted, slice(None))
+
+    @torch.no_grad()
+    def read(self, latents: Latents) -> Tensor:
+        """The concepts that the painted image shows, (n, k), in the labels' own units."""
+        return self.values(latents) * self.scale + self.mean
 
     @torch.no_grad()
     def sample(self, n: int, do: Do | None = None, **values: Any) -> Tensor:

@@ -1,0 +1,103 @@
+"""The concepts of a run as sliders know them, and interventions as users write them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from disentwine.contracts.dataset import Dataset, Factor, FloatArray
+from disentwine.contracts.model import Intervenes, Model
+from disentwine.errors import UsageError, did_you_mean
+from disentwine.serve.schema import Concept
+
+STEPS = 200
+"""A slider over numbers has at least so many positions."""
+
+REACH = 10
+"""Values may be so many ranges away from those that training saw."""
+
+
+def describe_concepts(model: Model, dataset: Dataset | None) -> list[Concept]:
+    """Name, unit, kind and training range of each concept; nothing for a model without."""
+    if not isinstance(model, Intervenes):
+        return []
+    spec = {factor.name: factor for factor in (dataset.spec if dataset else ())}
+    return [
+        _describe(spec.get(name, Factor(name)), *_range(model, dataset, i))
+        for i, name in enumerate(model.concept_names)
+    ]
+
+
+def _range(model: Intervenes, dataset: Dataset | None, i: int) -> tuple[float, float]:
+    """Least and greatest value in the training labels, or what the model keeps of them."""
+    name = model.concept_names[i]
+    if dataset is not None and name in dataset.names:
+        column = dataset.column(name)[dataset.split["train"]]
+        if np.isfinite(column).any():
+            return float(np.nanmin(column)), float(np.nanmax(column))
+    means, scales = getattr(model, "label_mean", None), getattr(model, "label_scale", None)
+    if means is None or scales is None:
+        return -3.0, 3.0
+    return means[i] - 2 * scales[i], means[i] + 2 * scales[i]
+
+
+def _describe(factor: Factor, low: float, high: float) -> Concept:
+    names = [value for value in factor.values if isinstance(value, str)]
+    step = slider_step(low, high) if factor.kind == "continuous" else 1.0
+    if factor.kind == "ordinal" and len(factor.values) > 1 and not names:
+        step = float(np.diff(np.sort(np.array(factor.values, dtype=np.float64))).min())
+    return Concept(
+        name=factor.name,
+        label=factor.name.replace("_", " "),
+        unit=factor.unit,
+        kind=factor.kind,
+        low=low,
+        high=high,
+        step=step,
+        values=names,
+    )
+
+
+def slider_step(low: float, high: float) -> float:
+    """A round number that divides a range into `STEPS` or a few times more.
+
+    >>> slider_step(-36.0, 38.7), slider_step(0.0, 1.0)
+    (0.2, 0.005)
+    """
+    wanted = (high - low) / STEPS
+    if not wanted > 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(wanted))
+    round_step = max(m for m in (1, 2, 5) if m * power <= wanted * (1 + 1e-9)) * power
+    return float(f"{round_step:.1g}")
+
+
+def checked_do(concepts: Sequence[Concept], do: Mapping[str, float]) -> dict[str, float]:
+    """An intervention on known concepts, at values not absurdly far from what training saw."""
+    known = {concept.name: concept for concept in concepts}
+    for name, value in do.items():
+        if name not in known:
+            raise UsageError(f"there is no concept '{name[:80]}'. {did_you_mean(name[:80], known)}")
+        low, high = known[name].low, known[name].high
+        reach = REACH * max(high - low, 1e-6)
+        if not low - reach <= value <= high + reach:
+            raise UsageError(
+                f"{name}: {value:g} is too far from the training range, {low:g} to {high:g}"
+            )
+    return dict(do)
+
+
+def by_name(names: Sequence[str], values: FloatArray) -> dict[str, float | None]:
+    """Values under their names; None for what is not a number."""
+    return {name: number(value) for name, value in zip(names, values, strict=True)}
+
+
+def number(value: float) -> float | None:
+    """A number that JSON has a word for, or None.
+
+    >>> number(0.5), number(float("nan"))
+    (0.5, None)
+    """
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,107 @@
+"""What is known of a run without asking its model anything about an image."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from disentwine.causal.graph import Graph
+from disentwine.contracts.model import Intervenes
+from disentwine.serve.concepts import number
+from disentwine.serve.library import Entry
+from disentwine.serve.opened import Opened
+from disentwine.serve.schema import Edge, GraphAnswer, RunDetails, ScoreAnswer, TrainingAnswer
+from disentwine.training.run import Run
+
+MOST_ROWS = 500
+SCORES = "scores.json"
+
+
+def describe(entry: Entry, opened: Opened) -> RunDetails:
+    """All that the page needs to lay itself out."""
+    model, dataset = opened.model, opened.dataset
+    return RunDetails(
+        **entry.summary().model_dump(),
+        step=opened.step,
+        shape=opened.shape,
+        recipe=entry.run.recipe.to_yaml(),
+        concepts=opened.concepts,
+        latents=opened.latents,
+        latent_names=opened.latent_names,
+        actions=[],
+        graph=learnt_graph(model.graph) if isinstance(model, Intervenes) else None,
+        true_graph=true_graph(dataset.graph) if dataset and dataset.graph is not None else None,
+        examples=len(opened.examples),
+    )
+
+
+def learnt_graph(graph: Graph) -> GraphAnswer:
+    """A model's graph, with how strong and how sure each edge is."""
+    place = {name: i for i, name in enumerate(graph.names)}
+    edges = [
+        Edge(
+            source=cause,
+            target=effect,
+            weight=float(graph.weights[place[cause], place[effect]]),
+            confidence=None
+            if graph.confidence is None
+            else float(graph.confidence[place[cause], place[effect]]),
+        )
+        for cause, effect in graph.edges
+    ]
+    return GraphAnswer(nodes=list(graph.names), edges=edges)
+
+
+def true_graph(graph: nx.DiGraph) -> GraphAnswer:
+    """A data set's graph, of which only the edges are known."""
+    edges = [Edge(source=a, target=b, weight=None, confidence=None) for a, b in graph.edges]
+    return GraphAnswer(nodes=list(graph.nodes), edges=edges)
+
+
+def stored_scores(run: Run) -> list[ScoreAnswer]:
+    """The scores that a study or an evaluation has kept in the run folder."""
+    try:
+        record = json.loads((run.path / SCORES).read_bytes())
+    except (OSError, ValueError):
+        return []
+    scores = record.get("scores") if isinstance(record, dict) else record
+    return [_score(score) for score in scores or [] if isinstance(score, dict) and "name" in score]
+
+
+def _score(score: dict[str, Any]) -> ScoreAnswer:
+    value, floor = score.get("value"), score.get("noise_floor")
+    return ScoreAnswer(
+        name=str(score["name"]),
+        value=None if value is None else number(value),
+        n=int(score.get("n") or 0),
+        noise_floor=None if floor is None else number(floor),
+    )
+
+
+def training(entry: Entry, after: int) -> TrainingAnswer:
+    """The losses of a run so far, at most `MOST_ROWS` of them.
+
+    Arguments:
+        entry: the run.
+        after: only what was recorded later than this step.
+    """
+    run = Run(entry.path)
+    records = run.metrics
+    last = max((record["step"] for record in records), default=0)
+    rows = [record for record in records if record["step"] > after or not after]
+    if len(rows) > MOST_ROWS:
+        kept = np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).round().astype(int))
+        rows = [rows[i] for i in kept]
+    return TrainingAnswer(
+        finished=run.finished,
+        step=last,
+        steps=run.recipe.training["steps"],
+        rows=[{name: _plain(value) for name, value in row.items()} for row in rows],
+    )
+
+
+def _plain(value: Any) -> float | str | None:
+    return number(value) if isinstance(value, int | float) else str(value)

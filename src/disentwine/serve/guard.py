@@ -1,0 +1,191 @@
+"""What stands between the network and the application: who may ask, how much, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MAX_BODY = 4_000_000
+MAX_JSON = 100_000
+BODY_SECONDS = 10.0
+MAX_REQUESTS = 256
+MAX_UPLOADS = 8
+UPLOADS = "/api/uploads"
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "connect-src 'self'",
+        "font-src 'self'",
+        "manifest-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class RefusalError(Exception):
+    """A request that is answered without the application having seen it."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+
+
+class Guard:
+    """An ASGI application before another: checks Host and Origin, reads bodies whole but bounded in
+    size and time, and admits a bounded number of requests at once.
+
+    A page of another site can make a browser send requests here, and by rebinding its own name even
+    read the answers: names other than those expected, and other sites' origins, are refused.
+
+    Arguments:
+        app: the application.
+        host: the address that the server is bound to.
+        names: host names that are answered beside it.
+        body_seconds: how long a body may take to arrive.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        host: str = "127.0.0.1",
+        names: Iterable[str] = (),
+        body_seconds: float = BODY_SECONDS,
+    ) -> None:
+        self.app = app
+        self.host = host
+        self.names = {"localhost", host.lower(), *(name.lower() for name in names)}
+        self.body_seconds = body_seconds
+        self._requests = 0
+        self._uploads = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        send = _with_headers(send)
+        upload = scope["path"] == UPLOADS
+        self._requests += 1
+        self._uploads += upload
+        try:
+            self._check(scope)
+            body = await self._read(scope, receive, MAX_BODY if upload else MAX_JSON)
+            await self.app(scope, _replay(body, receive), send)
+        except RefusalError as refusal:
+            retry = {"Retry-After": "1"} if refusal.status == 503 else {}
+            # What may be left of the body is not worth reading.
+            headers = {"Connection": "close", **retry}
+            answer = JSONResponse({"detail": refusal.detail}, refusal.status, headers)
+            await answer(scope, receive, send)
+        finally:
+            self._requests -= 1
+            self._uploads -= upload
+
+    def _check(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._is_ours(hosts[0]):
+            raise RefusalError(421, "this server does not answer to that Host; use its own address")
+        origin = headers.get("origin")
+        if origin is not None and origin != f"http://{hosts[0]}":
+            raise RefusalError(403, "requests from pages of other origins are refused")
+        fetched = headers.get("sec-fetch-site", "none")
+        if scope["path"].startswith("/api/") and fetched not in ("same-origin", "none"):
+            raise RefusalError(403, "requests from pages of other sites are refused")
+        if self._requests > MAX_REQUESTS or self._uploads > MAX_UPLOADS:
+            raise RefusalError(503, "too many requests at once; ask again in a second")
+
+    def _is_ours(self, host: str) -> bool:
+        try:
+            parts = urlsplit(f"//{host}")
+            name, _ = parts.hostname, parts.port
+        except ValueError:
+            return False
+        if not name or parts.username is not None or parts.path or parts.query or parts.fragment:
+            return False
+        if name in self.names:
+            return True
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        # A number cannot be rebound as a name can; which ones reach us, binding decides.
+        return address.is_loopback or not _is_loopback(self.host)
+
+    async def _read(self, scope: Scope, receive: Receive, most: int) -> bytes:
+        too_large = RefusalError(413, f"the body is larger than {most:,} bytes")
+        length = Headers(scope=scope).get("content-length", "0")
+        if not (length.isascii() and length.isdecimal()):
+            raise RefusalError(400, "Content-Length must be a number")
+        if len(length) > 15 or int(length) > most:
+            raise too_large
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise RefusalError(400, "the body ended early")
+                    body += message.get("body", b"")
+                    if len(body) > most:
+                        raise too_large
+                    if not message.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            raise RefusalError(
+                408, f"the body took longer than {self.body_seconds:g} seconds"
+            ) from None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """The body once, then whatever follows, such as the client going away."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return sending

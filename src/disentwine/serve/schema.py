@@ -1,0 +1,209 @@
+"""What requests and answers look like; the OpenAPI description is made from these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from disentwine.contracts.dataset import Kind
+
+Name = Annotated[str, Field(max_length=200)]
+Picture = Annotated[str, Field(description="A PNG as a data URL.")]
+Values = dict[str, float | None]
+Do = Annotated[
+    dict[Name, FiniteFloat],
+    Field(max_length=100, description="What each named concept is set to, in its own unit."),
+]
+ImageName = Annotated[str, Field(max_length=40, description='"t-17" or "u-...".')]
+
+
+class Request(BaseModel):
+    """A body that holds nothing unknown; numbers are numbers and not words that look like some."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class DoRequest(Request):
+    image: ImageName
+    do: Do = {}
+
+
+class SweepRequest(Request):
+    image: ImageName
+    concept: Name
+    do: Do = {}
+    count: Annotated[int, Field(ge=1, le=15)] = 9
+
+
+class TraverseRequest(Request):
+    image: ImageName
+    codes: Annotated[
+        dict[Annotated[str, Field(pattern=r"^[0-9]{1,6}$")], FiniteFloat],
+        Field(max_length=10_000, description="New values of numbers of the code, by index."),
+    ] = {}
+
+
+class SampleRequest(Request):
+    count: Annotated[int, Field(ge=1, le=16)] = 8
+    do: Do = {}
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+
+
+class ApplyRequest(Request):
+    image: ImageName
+    actions: Annotated[list[Name], Field(min_length=1, max_length=20)]
+
+
+class RetrieveRequest(Request):
+    before: ImageName
+    after: ImageName
+
+
+class RunSummary(BaseModel):
+    id: str
+    name: str
+    model: str
+    data: str
+    capabilities: list[str]
+    finished: bool
+    steps: int
+    simulator: bool
+
+
+class Concept(BaseModel):
+    """One slider: unit, training range and, for categories, the names of its values."""
+
+    name: str
+    label: str
+    unit: str
+    kind: Kind
+    low: float
+    high: float
+    step: float
+    values: list[str]
+
+
+class Edge(BaseModel):
+    source: str
+    target: str
+    weight: float | None
+    confidence: float | None
+
+
+class GraphAnswer(BaseModel):
+    nodes: list[str]
+    edges: list[Edge]
+
+
+class Action(BaseModel):
+    id: str
+    label: str
+
+
+class RunDetails(RunSummary):
+    step: int
+    shape: tuple[int, int, int]
+    recipe: str
+    concepts: list[Concept]
+    latents: int | None
+    latent_names: list[str]
+    actions: list[Action]
+    graph: GraphAnswer | None
+    true_graph: GraphAnswer | None
+    examples: int
+
+
+class Thumbnail(BaseModel):
+    image: str
+    thumbnail: Picture
+
+
+class ImageAnswer(BaseModel):
+    original: Picture
+    reconstruction: Picture
+    values: Values | None
+    truth: Values | None
+    codes: list[float | None] | None
+
+
+class Errors(BaseModel):
+    """Mean squared error of a pixel, on the scale from 0 to 1, against the true counterfactual."""
+
+    model: float
+    nothing: float
+
+
+class DoAnswer(BaseModel):
+    picture: Picture
+    original: Picture
+    reconstruction: Picture
+    before: Values
+    after: Values
+    truth: Picture | None
+    difference: Picture | None
+    error: Errors | None
+    cut: list[tuple[str, str]]
+    moved: list[str]
+    milliseconds: float
+
+
+class SweepAnswer(BaseModel):
+    values: list[float]
+    pictures: list[Picture]
+    truths: list[Picture] | None
+
+
+class TraverseAnswer(BaseModel):
+    picture: Picture
+    codes: list[float | None]
+    ranges: list[tuple[float | None, float | None]]
+
+
+class SampleAnswer(BaseModel):
+    pictures: list[Picture]
+
+
+class ApplyAnswer(BaseModel):
+    pictures: list[Picture]
+    truths: list[Picture] | None
+
+
+class LikelyAction(Action):
+    probability: float | None
+
+
+class RetrieveAnswer(BaseModel):
+    actions: list[LikelyAction]
+
+
+class ScoreAnswer(BaseModel):
+    name: str
+    value: float | None
+    n: int
+    noise_floor: float | None
+
+
+class TrainingAnswer(BaseModel):
+    finished: bool
+    step: int
+    steps: int
+    rows: list[dict[str, float | str | None]]
+
+
+class Health(BaseModel):
+    status: Literal["ok"] = "ok"
+    runs: int
+
+
+class Problem(BaseModel):
+    """What every refusal looks like."""
+
+    detail: str
+
+
+class Turn(BaseModel):
+    """Who asks, and for the how-manieth time."""
+
+    client: str | None
+    sequence: int

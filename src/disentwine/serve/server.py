@@ -1,0 +1,72 @@
+"""Listening: a socket, a server in front of the application, and a browser where one is wanted."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import webbrowser
+from collections.abc import Iterable
+from pathlib import Path
+
+import uvicorn
+
+from disentwine.errors import UsageError
+from disentwine.serve.app import create_app
+
+BACKLOG = 256
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at this address, or an error that says why there is none."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise UsageError(f"--host {host}: there is no such address ({error.strerror})") from error
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"cannot listen at {host}:{port} ({error.strerror}); choose another --port, "
+            f"or 0 for any that is free"
+        ) from error
+    return listener
+
+
+def serve_runs(
+    paths: Iterable[str | Path],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    open_page: bool = False,
+) -> None:
+    """Serve the explorer of some runs until it is interrupted.
+
+    Arguments:
+        paths: run folders.
+        host: the address to listen at; others than one's own machine's let others in.
+        port: 0 for any that is free.
+        open_page: show it in a browser.
+    """
+    app = create_app(paths, host=host)
+    listener = listen(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listener.getsockname()[1]}/"
+    print(f"the page: {address}   (Ctrl-C ends it)", flush=True)
+    if open_page:
+        threading.Timer(0.5, webbrowser.open, (address,)).start()
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=2,
+        server_header=False,
+        proxy_headers=False,
+    )
+    with listener:
+        uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,61 @@
+"""Pictures that users bring along: kept in memory, a bounded number of bytes, the oldest go first."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+
+from disentwine.contracts.dataset import UInt8Array
+from disentwine.data.pictures import read_picture
+from disentwine.errors import DataError
+
+MAX_BYTES = 64_000_000
+MAX_PIXELS = 24_000_000
+
+
+class Uploads:
+    """Pictures as they were sent, so that every run can read them at its own size.
+
+    Arguments:
+        max_bytes: of all pictures together.
+
+    >>> Uploads().read("u-nothing", (64, 64, 3))
+    Traceback (most recent call last):
+    ...
+    KeyError: 'u-nothing'
+    """
+
+    def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self._contents: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def add(self, content: bytes, shape: tuple[int, int, int]) -> tuple[str, UInt8Array]:
+        """Keep a picture under a name that cannot be guessed, once it is known to be readable.
+
+        Arguments:
+            content: a PNG or JPEG file.
+            shape: (height, width, channels) of the images that are asked for.
+        """
+        picture = decode(content, shape)
+        name = f"u-{secrets.token_urlsafe(9)}"
+        with self._lock:
+            self._contents[name] = content
+            while sum(map(len, self._contents.values())) > self.max_bytes:
+                self._contents.popitem(last=False)
+        return name, picture
+
+    def read(self, name: str, shape: tuple[int, int, int]) -> UInt8Array:
+        """The picture of that name at the size asked for; `KeyError` where it is gone."""
+        with self._lock:
+            content = self._contents[name]
+        return decode(content, shape)
+
+
+def decode(content: bytes, shape: tuple[int, int, int]) -> UInt8Array:
+    """The centre square of a PNG or JPEG, resized."""
+    height, width, channels = shape
+    if height != width:
+        raise DataError(f"this run's images are {height} x {width}; only square ones can be sent")
+    return read_picture(content, size=height, channels=channels, max_pixels=MAX_PIXELS)
