@@ -26,6 +26,8 @@ FURTHER: dict[str, list[dict[str, Any]]] = {
     "condition-vae": [{"dimensions": 1, "label_dropout": 0.0}],
     "hierarchical-vae": [{"batch_norm": True}, {"layers": (4,)}, {"importance_samples": 3}],
     "ladder-vae": [{"batch_norm": False}, {"layers": (4,)}, {"importance_samples": 3}],
+    "infogan": [{"classes": 3}],
+    "causal-gan": [{"edges": (("cause", "effect"),)}, {"edges": ()}],
     "beta-vae": [{"capacity": 5.0, "warm_up_steps": 5}, {"beta": 0.0}],
 }
 """Choices that a constructor's types do not tell."""

@@ -1,0 +1,194 @@
+"""CausalGAN: labels drawn along a causal graph, and images that a generator paints for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from disentwine.causal.knowledge import NOTHING, Knowledge
+from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.model import Batch, Losses, OpponentTraining
+from disentwine.contracts.ranges import Count, NonNegative, Positive
+from disentwine.models.backgrounds import median_logits
+from disentwine.models.causal import CausalModel, Edges
+from disentwine.models.onlookers import LEAST_SCALE, CausalGANLatents, Onlookers, Views, halves
+from disentwine.nn.controller import CausalController
+from disentwine.nn.convolutional import ImageShape
+from disentwine.nn.networks import DECODERS, Network
+from disentwine.nn.painters import fourier_features
+from disentwine.objectives.adversarial import discriminator_loss, generator_loss, slope_penalty
+from disentwine.objectives.quantiles import quantile_loss
+
+FREQUENCIES = 4
+SLOPE_EVERY = 8
+"""Steps between two penalties of the slope, which cost more than all the rest of a step."""
+
+
+class CausalGAN(CausalModel[CausalGANLatents]):
+    r"""Labels $l_i = f_i(l_{pa(i)}, n_i)$ from a causal controller, images $x = G(l, z)$, and a game:
+    a discriminator D tells images from painted ones, a labeler L reads labels off true images, an
+    anti-labeler A off painted ones, and G minimises $-\log D(G) - \log L(l|G) + \log A(l|G)$, whose optimum
+    paints every label's images, conditionally and under interventions alike (theorems 1 and 2).
+
+    *As the paper has it*: the controller follows the graph, which is given or else learnt; labeler and
+    anti-labeler, each trained on its own kind of images, with opposite signs in G's loss.
+    *What differs*: labels are real numbers, so the labelers' likelihoods are Gaussian, not Bernoulli; the
+    discriminator's loss is the logistic one with a slope penalty, for the paper's ratio of probabilities;
+    all onlookers share their features, which is quicker. The controller regresses each label on
+    its causes and learns the quantiles of the rest, where the paper trains a Wasserstein GAN on labels: then
+    the noise of one image can be worked out, as a counterfactual needs. While training, labels come from
+    the batch, as a perfect controller would draw them.
+    *What is ours*: a GAN has no encoder, so one is trained beside it, on true images' labels, on
+    painted images' noise, and on how well G paints true images again. G does not learn from it.
+
+    Reference: CausalGAN: Learning Causal Implicit Generative Models with Adversarial Training,
+    M. Kocaoglu, C. Snyder, A. Dimakis and S. Vishwanath, 2017.
+
+    Arguments:
+        image_shape, concept_names, label_mean, label_scale, learnt_graph: `for_data` reads them
+            from the data set.
+        noise: d, numbers for all that the labels do not tell.
+        label_weight: of the labeler and the anti-labeler in G's loss.
+        slope_weight: of the penalty that keeps the discriminator flat at true images.
+        reconstruction_weight: of the squared error, summed over pixels, in the encoder's loss.
+        edges: the true graph, where it is known: (cause, effect) pairs.
+        knowledge: what else is known of the graph before it is learnt.
+        network: "compact", "standard" or "mlp".
+        opponent_learning_rate: of the onlookers' Adam.
+
+    >>> from disentwine.data import Pendulum
+    >>> pendulum = Pendulum(size=32)
+    >>> model = CausalGAN.for_data(pendulum)
+    >>> model.do(pendulum.images[0], light_angle=60).shape
+    (32, 32, 3)
+    """
+
+    betas: ClassVar[tuple[float, float]] = (0.5, 0.99)
+
+    def __init__(
+        self,
+        *,
+        image_shape: ImageShape,
+        concept_names: tuple[str, ...],
+        label_mean: tuple[float, ...],
+        label_scale: tuple[float, ...],
+        learnt_graph: dict[str, Any],
+        noise: Count = 8,
+        label_weight: NonNegative = 1.0,
+        slope_weight: NonNegative = 1.0,
+        reconstruction_weight: NonNegative = 0.01,
+        edges: Edges | None = None,
+        knowledge: Knowledge = NOTHING,
+        network: Network = "compact",
+        opponent_learning_rate: Positive = 2e-3,
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape,
+            concept_names=concept_names,
+            label_mean=label_mean,
+            label_scale=label_scale,
+            learnt_graph=learnt_graph,
+        )
+        self.noise = noise
+        self.label_weight, self.slope_weight = label_weight, slope_weight
+        self.reconstruction_weight = reconstruction_weight
+        self.edges, self.knowledge = edges, knowledge
+        self.network = network
+        self.opponent_learning_rate = opponent_learning_rate
+        k, (height, width, channels) = len(concept_names), image_shape
+        place = concept_names.index
+        self.controller = CausalController(
+            [[place(cause) for cause in self.start.parents(name)] for name in concept_names],
+            order=[place(name) for name in self.start.order],
+        )
+        self.generator = DECODERS[network](k * (1 + 2 * FREQUENCIES) + noise, image_shape)
+        self.background = nn.Parameter(torch.zeros(channels, height, width))
+        self.opponent = Onlookers(image_shape, concepts=k, noise=noise, network=network)
+        self.opponent_training = OpponentTraining(opponent_learning_rate, self.betas)
+
+    @classmethod
+    def for_data(cls, dataset: Dataset, **options: Any) -> Self:
+        model = super().for_data(dataset, **options)
+        with torch.no_grad():
+            model.background.copy_(median_logits(dataset))
+        return model
+
+    def loss(self, batch: Batch) -> Losses:
+        """What the generator and, apart from it, the controller minimise."""
+        u, known = self.labels_of(batch)
+        latents = self._latents_to_paint(u, known)
+        seen = self.opponent(self.paint(latents))
+        unexplained = self.controller.noise(u)
+        labelled = known.all(dim=1)
+        terms = {
+            "generator": generator_loss(seen.logit),
+            "labeler": self.opponent.label_cost(latents.concepts, seen.labels).sum(1),
+            "anti_labeler": self.opponent.anti_label_cost(latents.concepts, seen.anti_labels).sum(
+                1
+            ),
+            "mechanisms": 0.5 * (unexplained.square().sum(1) * labelled),
+            "noise": quantile_loss(unexplained, self.controller.quantiles).sum(1) * labelled,
+        }
+        weights = {"labeler": self.label_weight, "anti_labeler": -self.label_weight}
+        return Losses(terms, weights)
+
+    def opponent_loss(self, batch: Batch) -> Losses:
+        """What the onlookers minimise."""
+        u, known = self.labels_of(batch)
+        latents = self._latents_to_paint(u, known)
+        both = torch.cat([batch.x, self.paint(latents)])
+        true, painted = (Views(*v) for v in zip(*map(halves, self.opponent(both)), strict=True))
+        found, refound = (
+            CausalGANLatents(*v) for v in zip(*map(halves, self.opponent.encode(both)), strict=True)
+        )
+        slope = batch.x.new_zeros(())
+        if batch.step % SLOPE_EVERY == 0:
+            slope = slope_penalty(lambda x: self.opponent(x).logit, batch.x)
+        terms = {
+            "discriminator": discriminator_loss(true.logit, painted.logit),
+            "labeler": (self.opponent.label_cost(u, true.labels) * known).sum(1),
+            "anti_labeler": self.opponent.anti_label_cost(
+                latents.concepts, painted.anti_labels
+            ).sum(1),
+            "concepts": 0.5 * ((found.concepts - u) * known / LEAST_SCALE).square().sum(1),
+            "noise": (refound.noise - latents.noise).square().mean(1),
+            "reconstruction": (batch.x - self.paint(found)).square().flatten(1).sum(1),
+            "slope": slope,
+        }
+        weights = {
+            "reconstruction": self.reconstruction_weight,
+            "slope": self.slope_weight * SLOPE_EVERY,
+        }
+        return Losses(terms, weights)
+
+    def _latents_to_paint(self, u: Tensor, known: Tensor) -> CausalGANLatents:
+        """An image's own labels where all are known, else some of the controller's; and fresh noise."""
+        complete = known.all(dim=1, keepdim=True)
+        drawn = (
+            u if bool(complete.all()) else torch.where(complete, u, self.controller.draw(len(u)))
+        )
+        return CausalGANLatents(drawn, self._draw_noise(len(u)))
+
+    def _draw_noise(self, n: int) -> Tensor:
+        return torch.randn(n, self.noise, device=self.mean.device, dtype=self.mean.dtype)
+
+    def abduct(self, x: Tensor) -> CausalGANLatents:
+        return self.opponent.encode(x)
+
+    def prior(self, n: int) -> CausalGANLatents:
+        return CausalGANLatents(self.controller.draw(n), self._draw_noise(n))
+
+    def values(self, latents: CausalGANLatents) -> Tensor:
+        return latents.concepts
+
+    def move(self, latents: CausalGANLatents, moved: Mapping[int, Tensor]) -> CausalGANLatents:
+        """The controller's mechanisms move the effects, which keep the noise they had."""
+        return CausalGANLatents(self.controller.move(latents.concepts, moved), latents.noise)
+
+    def paint(self, latents: CausalGANLatents) -> Tensor:
+        features = fourier_features(latents.concepts, FREQUENCIES)
+        painted: Tensor = self.generator(torch.cat([features, latents.noise], dim=1))
+        return (self.background + painted).sigmoid()
