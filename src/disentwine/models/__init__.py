@@ -36,7 +36,6 @@ MODELS: dict[str, type[Model]] = {
     "causal-vae/layered": LayeredCausalVAE,
     "causal-vae-unsup": UnsupervisedCausalVAE,
     "condition-vae": ConditionVAE,
-    "mcq-vae": MCQVAE,
     "causal-gan": CausalGAN,
 }
 
@@ -44,7 +43,6 @@ __all__ = [
     "DCIGN",
     "DIPVAEI",
     "DIPVAEII",
-    "MCQVAE",
     "MODELS",
     "VAE",
     "WAEGAN",
