@@ -146,16 +146,17 @@ def test_a_cycle_is_refused() -> None:
         build(edges=(*EDGES, ("flow", "ball")))
 
 
-def test_the_divergence_from_the_label_prior_is_exact(x: torch.Tensor) -> None:
+@pytest.mark.parametrize("deviation", [1.0, 0.1])
+def test_the_divergence_from_the_label_prior_is_exact(x: torch.Tensor, deviation: float) -> None:
     """Against torch's multivariate normals, with the full covariance of z = C epsilon."""
-    model = build(dimensions=1).double()
+    model = build(dimensions=1, label_deviation=deviation).double()
     u = torch.randn(6, 4, dtype=torch.float64)
     with torch.no_grad():
         q = model.posterior(x.double())
         C = model.scm.C
         covariance = C @ torch.diag_embed(q.log_variance.exp()) @ C.T
         z = MultivariateNormal(q.mean @ C.T, covariance)
-        prior = MultivariateNormal(u, torch.eye(4, dtype=torch.float64))
+        prior = MultivariateNormal(u, deviation**2 * torch.eye(4, dtype=torch.float64))
         got = model._label_divergence(q, C, u, torch.ones_like(u))
     torch.testing.assert_close(got, kl_divergence(z, prior))
 

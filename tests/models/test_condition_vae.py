@@ -33,9 +33,10 @@ def batch() -> Batch:
     return Batch(torch.rand(6, 3, 16, 16, generator=generator), u)
 
 
-def test_the_divergence_is_from_the_label_prior(batch: Batch) -> None:
+@pytest.mark.parametrize("deviation", [1.0, 0.1])
+def test_the_divergence_is_from_the_label_prior(batch: Batch, deviation: float) -> None:
     """Against torch's normals; N(0, 1) where a label is missing."""
-    model = build(dimensions=2, label_dropout=0.0).double()
+    model = build(dimensions=2, label_dropout=0.0, label_deviation=deviation).double()
     u = batch.u.double().clone()
     u[0] = torch.nan
     u[1, 2] = torch.nan
@@ -44,7 +45,8 @@ def test_the_divergence_is_from_the_label_prior(batch: Batch) -> None:
     standardised = torch.nan_to_num((u - model.mean) / model.scale)
     with torch.no_grad():
         q = model.h(x, standardised, u.isfinite().double())
-        prior = Normal(standardised.repeat_interleave(2, dim=1), torch.ones(6, 6).double())
+        scale = torch.where(u.isfinite(), deviation, 1.0).repeat_interleave(2, dim=1)
+        prior = Normal(standardised.repeat_interleave(2, dim=1), scale)
         wanted = kl_divergence(Normal(q.mean, (q.log_variance / 2).exp()), prior).sum(1)
     torch.testing.assert_close(got.detach(), wanted)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import log
 from typing import Any, NamedTuple
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 from disentwine.causal.graph import Graph
 from disentwine.causal.knowledge import NOTHING, Knowledge
 from disentwine.contracts.model import Batch, Losses
-from disentwine.contracts.ranges import Count, NonNegative, Share
+from disentwine.contracts.ranges import Count, NonNegative, Positive, Share
 from disentwine.models.causal import CausalModel, Edges
 from disentwine.models.latent import Likelihood
 from disentwine.models.pixels import PixelDecoder
@@ -51,6 +52,8 @@ class CausalVAE(CausalModel[CausalLatents]):
         beta: weight of $l_u$, that A explains the labels (eq. 11).
         gamma: weight of $l_m$, that the mask layer explains z (eq. 12); concepts without causes
             have nothing to be explained by and are left out.
+        label_deviation: $\lambda_2$ of the prior $p(z_i|u_i) = \mathcal{N}(u_i, \lambda_2^2)$ (eq. 7),
+            1 in the paper; smaller ties concepts more closely to labels.
         label_dropout: share of training images whose labels the encoder is not shown.
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
@@ -76,6 +79,7 @@ class CausalVAE(CausalModel[CausalLatents]):
         alpha: NonNegative = 1.0,
         beta: NonNegative = 1.0,
         gamma: NonNegative = 1.0,
+        label_deviation: Positive = 1.0,
         label_dropout: Share = 0.5,
         edges: Edges | None = None,
         knowledge: Knowledge = NOTHING,
@@ -91,6 +95,7 @@ class CausalVAE(CausalModel[CausalLatents]):
         )
         self.dimensions = dimensions
         self.alpha, self.beta, self.gamma = alpha, beta, gamma
+        self.label_deviation = label_deviation
         self.label_dropout = label_dropout
         self.edges, self.knowledge = edges, knowledge
         self.network = network
@@ -143,15 +148,18 @@ class CausalVAE(CausalModel[CausalLatents]):
         return Losses(terms, {"acyclicity": self.alpha, "l_u": self.beta, "l_m": self.gamma})
 
     def _label_divergence(self, q: DiagonalGaussian, C: Tensor, u: Tensor, known: Tensor) -> Tensor:
-        r"""$D_{KL}(q(z|x,u) \,\|\, \prod_i \mathcal{N}(u_i, 1))$ of z = C epsilon, over known labels.
+        r"""$D_{KL}(q(z|x,u) \,\|\, \prod_i \mathcal{N}(u_i, \lambda_2^2))$ of z = C epsilon, over the labels.
 
         The covariance of z is $C \Sigma C^T$ with $\det C = 1$, since A is acyclic.
         """
+        lambda_2 = self.label_deviation
         log_variance = self._by_concept(q.log_variance)
         mean = self.scm(self._by_concept(q.mean))
         variance = torch.einsum("ij,njd->nid", C.square(), log_variance.exp())
         distance = (mean - u[..., None]).square()
-        divergence: Tensor = 0.5 * (variance + distance - 1 - log_variance)
+        divergence: Tensor = 0.5 * ((variance + distance) / lambda_2**2 - 1 - log_variance) + log(
+            lambda_2
+        )
         return (divergence * known[..., None]).sum((1, 2))
 
     def _by_concept(self, flat: Tensor) -> Tensor:
@@ -166,7 +174,8 @@ class CausalVAE(CausalModel[CausalLatents]):
         return self.latents(torch.randn(n, k, device=self.mean.device, dtype=self.mean.dtype))
 
     def values(self, latents: CausalLatents) -> Tensor:
-        return latents.z_hat.mean(-1)
+        """Of z, which eq. 7 ties to the labels; the mask layer's output is free of them."""
+        return latents.z.mean(-1)
 
     def move(self, latents: CausalLatents, moved: Mapping[int, Tensor]) -> CausalLatents:
         """Set concepts at the mask layer's input and output; what they cause follows, in order.
@@ -178,7 +187,7 @@ class CausalVAE(CausalModel[CausalLatents]):
         z, z_hat = list(latents.z.unbind(1)), list(latents.z_hat.unbind(1))
         touched = set(moved)
         for i, value in moved.items():
-            change = (value - latents.z_hat[:, i].mean(-1))[:, None]
+            change = (value - latents.z[:, i].mean(-1))[:, None]
             z[i], z_hat[i] = z[i] + change, z_hat[i] + change
         for i in map(self.concept_names.index, self.start.order):
             causes = set(torch.nonzero(self.scm.edges[:, i])[:, 0].tolist())

@@ -11,7 +11,7 @@ from torch import Tensor
 from disentwine.causal.graph import Graph
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses
-from disentwine.contracts.ranges import Count, Share
+from disentwine.contracts.ranges import Count, Positive, Share
 from disentwine.models.causal import CausalModel
 from disentwine.models.labels import complete_labels, label_arguments
 from disentwine.models.latent import Likelihood
@@ -25,8 +25,8 @@ from disentwine.objectives.elbo import kl_to_standard_normal
 
 class ConditionVAE(CausalModel[Tensor]):
     r"""$z = h(x, u) + \zeta$, $x = f(z) + \xi$; maximise $\mathbb{E}_{q(z|x,u)} \log p(x|z)
-    - D_{KL}(q(z|x,u) \,\|\, p(z|u))$ with $p(z_i|u_i) = \mathcal{N}(u_i, 1)$ (eq. 7): CausalVAE without
-    its causal layer and its mask layer.
+    - D_{KL}(q(z|x,u) \,\|\, p(z|u))$ with $p(z_i|u_i) = \mathcal{N}(u_i, \lambda_2^2)$ (eq. 7): CausalVAE
+    without its causal layer and its mask layer.
 
     Its graph has no edges, so that a concept that is set moves alone. Labels are shown to the
     encoder for a share of the training images only; where one is missing the prior is
@@ -39,6 +39,7 @@ class ConditionVAE(CausalModel[Tensor]):
     Arguments:
         image_shape, concept_names, label_mean, label_scale: `for_data` reads them from the data set.
         dimensions: d, numbers a concept.
+        label_deviation: $\lambda_2$, 1 in the paper; smaller ties concepts more closely to labels.
         label_dropout: share of training images whose labels the encoder is not shown.
         network: "compact", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
@@ -62,6 +63,7 @@ class ConditionVAE(CausalModel[Tensor]):
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
         dimensions: Count = 4,
+        label_deviation: Positive = 1.0,
         label_dropout: Share = 0.5,
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
@@ -74,6 +76,7 @@ class ConditionVAE(CausalModel[Tensor]):
             learnt_graph=Graph.from_edges(concept_names, ()).to_json(),
         )
         self.dimensions = dimensions
+        self.label_deviation = label_deviation
         self.label_dropout = label_dropout
         self.network = network
         self.likelihood = likelihood
@@ -98,12 +101,17 @@ class ConditionVAE(CausalModel[Tensor]):
         """The negative evidence lower bound, in nats."""
         u, known = self.labels_of(batch)
         q = self.h(batch.x, u, hide_rows(known, self.label_dropout))
-        # A missing label is 0 once standardised, which makes its prior the standard normal one.
-        from_label = q.mean - u.repeat_interleave(self.dimensions, dim=1)
+        # A missing label is 0 once standardised, and its prior the standard normal one.
+        deviation = 1 + (self.label_deviation - 1) * known
+        u, deviation = (
+            values.repeat_interleave(self.dimensions, dim=1) for values in (u, deviation)
+        )
+        from_label = (q.mean - u) / deviation
+        log_variance = q.log_variance - 2 * deviation.log()
         return Losses(
             {
                 "reconstruction": -self.f.log_likelihood(batch.x, q.sample()),
-                "kl": kl_to_standard_normal(from_label, q.log_variance).sum(1),
+                "kl": kl_to_standard_normal(from_label, log_variance).sum(1),
             }
         )
 
@@ -114,7 +122,7 @@ class ConditionVAE(CausalModel[Tensor]):
     def prior(self, n: int) -> Tensor:
         """$p(z|u)$ under the labels of training images."""
         u = self.labels.draw(n)[..., None].expand(-1, -1, self.dimensions)
-        return u + torch.randn_like(u)
+        return u + self.label_deviation * torch.randn_like(u)
 
     def values(self, latents: Tensor) -> Tensor:
         return latents.mean(-1)

@@ -6,6 +6,7 @@ import re
 
 import networkx as nx
 import numpy as np
+from matplotlib.figure import Figure
 
 from disentwine import figures
 from disentwine.contracts.dataset import Simulates
@@ -14,6 +15,7 @@ from disentwine.metrics.graphs import shd
 from disentwine.report.matrices import effects_figure
 from disentwine.report.page import Picture, Section, Table
 from disentwine.report.subject import Subject, number
+from disentwine.training.run import Run
 
 VALUES = 7
 ENTRY = re.compile(r"A\[(.+)->(.+)\]")
@@ -95,23 +97,9 @@ def causes(subject: Subject) -> Section | None:
 
 def adjacency(subject: Subject) -> Section | None:
     """How training changed the entries of A, for models that have them watched."""
-    records = [r for r in subject.run.metrics if r["kind"] == "watched"]
-    entries = {name: match for name in (records or [{}])[0] if (match := ENTRY.fullmatch(name))}
-    if len(records) < 2 or not entries:
+    figure = adjacency_figure(subject.run)
+    if figure is None:
         return None
-    found = dict.fromkeys(end for match in entries.values() for end in match.groups())
-    names = list(getattr(subject.model, "concept_names", found))
-    A = np.zeros((len(records), len(names), len(names)))
-    for name, match in entries.items():
-        i, j = (names.index(end) for end in match.groups())
-        A[:, i, j] = [record[name] for record in records]
-    true = subject.dataset.graph
-    truth = None
-    if true is not None and set(true.nodes) == set(names):
-        truth = nx.to_numpy_array(true, nodelist=names, weight=None)
-    figure = figures.adjacency_over_training(
-        [record["step"] for record in records], A, names=names, truth=truth
-    )
     return Section(
         "How the weights of the graph were learnt",
         "The adjacency matrix A over the training, a row a cause and a column an effect; below, "
@@ -121,6 +109,27 @@ def adjacency(subject: Subject) -> Section | None:
             "Heat maps of A at several steps, and curves of its entries",
             figures.to_png_bytes(figure),
         ),
+    )
+
+
+def adjacency_figure(run: Run) -> Figure | None:
+    """A over the training, from the log of what was watched; None where A was not."""
+    records = [r for r in run.metrics if r["kind"] == "watched"]
+    entries = {name: match for name in (records or [{}])[0] if (match := ENTRY.fullmatch(name))}
+    if len(records) < 2 or not entries:
+        return None
+    found = dict.fromkeys(end for match in entries.values() for end in match.groups())
+    names = list(getattr(run.model, "concept_names", found))
+    A = np.zeros((len(records), len(names), len(names)))
+    for name, match in entries.items():
+        i, j = (names.index(end) for end in match.groups())
+        A[:, i, j] = [record[name] for record in records]
+    true = run.dataset.graph
+    truth = None
+    if true is not None and set(true.nodes) == set(names):
+        truth = nx.to_numpy_array(true, nodelist=names, weight=None)
+    return figures.adjacency_over_training(
+        [record["step"] for record in records], A, names=names, truth=truth
     )
 
 

@@ -54,7 +54,7 @@ def score_picture(
 def intervention_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
     """One test image under interventions, a row for the simulator and one for every system."""
     drawn: Pictures = []
-    first = _first_of_each(outcomes)
+    first = first_of_each(outcomes)
     for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
         opened = {
             system: load_run(outcome.trial.folder(runs))
@@ -89,7 +89,7 @@ def intervention_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path)
 def effect_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
     """What interventions should move and do move, for the first seed of every system."""
     drawn: Pictures = []
-    for (data, system), outcome in _first_of_each(outcomes).items():
+    for (data, system), outcome in first_of_each(outcomes).items():
         leak = next((score for score in outcome.scores if score["name"] == "effect-leak"), None)
         if leak is not None:
             name = f"effects-{data}-{system.replace('/', '-')}.png"
@@ -101,7 +101,7 @@ def effect_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
 def graph_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
     """For each data set the graph that was learnt, beside the true one."""
     drawn: dict[str, tuple[str, Path]] = {}
-    for (data, system), outcome in _first_of_each(outcomes).items():
+    for (data, system), outcome in first_of_each(outcomes).items():
         run = load_run(outcome.trial.folder(runs))
         model = run.model
         if data in drawn or not isinstance(model, Intervenes) or not model.graph.edges:
@@ -112,7 +112,7 @@ def graph_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pic
     return list(drawn.values())
 
 
-def _first_of_each(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], Outcome]:
+def first_of_each(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], Outcome]:
     """The first outcome of each data set and system."""
     found: dict[tuple[str, str], Outcome] = {}
     for outcome in outcomes:

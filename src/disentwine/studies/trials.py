@@ -6,6 +6,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -61,8 +62,8 @@ class Trial:
     def folder(self, runs: Path) -> Path:
         """Where its run is kept: another recipe has another folder."""
         digest = hashlib.sha256(self.read_recipe().to_yaml().encode()).hexdigest()[:8]
-        parts = (self.data, self.system.replace("/", "-"), self.note.replace(" ", "-"))
-        return runs / "-".join((*filter(None, parts), str(self.seed), digest))
+        parts = filter(None, (self.data, self.system, self.note, str(self.seed), digest))
+        return runs / re.sub(r"[^\w.]+", "-", "-".join(parts))
 
 
 @dataclass(frozen=True)

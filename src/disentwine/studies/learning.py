@@ -1,0 +1,75 @@
+"""Pictures of a graph being learnt from nothing, after CausalVAE's Figure 5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+from matplotlib.figure import Figure
+
+from disentwine import figures
+from disentwine.causal import discover, discover_linear
+from disentwine.contracts.dataset import Dataset, FloatArray
+from disentwine.report.interventions import adjacency_figure
+from disentwine.studies.pictures import Pictures, first_of_each
+from disentwine.studies.trials import Outcome
+from disentwine.training.run import load_run
+
+LABELS = (30, 50, 100, 200, 500, 1000, 2000, 5000)
+"""How many labels the graph is learnt from, as far as there are so many."""
+
+
+def learning_pictures(
+    outcomes: Sequence[Outcome], runs: Path, folder: Path, *, system: str
+) -> Pictures:
+    """A as labels come in, A by the paper's pre-training, and A while the system is trained."""
+    drawn: Pictures = []
+    for (data, name), outcome in first_of_each(outcomes).items():
+        if name != system:
+            continue
+        run = load_run(outcome.trial.folder(runs))
+        if run.dataset.graph is None:
+            continue
+        made = {
+            f"The graph of {data} as labels come in": _over_labels(run.dataset),
+            f"The graph of {data} by least squares": _by_least_squares(run.dataset),
+            f"A of {system} on {data} over training": adjacency_figure(run),
+        }
+        kinds = ("labels", "least-squares", "training")
+        for kind, (caption, figure) in zip(kinds, made.items(), strict=True):
+            if figure is not None:
+                path = folder / f"adjacency-{kind}-{data}.png"
+                drawn.append((caption, figures.save_figure(figure, path)))
+    return drawn
+
+
+def _over_labels(dataset: Dataset) -> Figure:
+    labels = _shuffled_labels(dataset)
+    counts = [n for n in LABELS if n < len(labels)] + [len(labels)]
+    A = [discover(labels[:n], dataset.names).weights for n in counts]
+    return figures.adjacency_over_training(
+        [0, *counts],
+        [np.zeros_like(A[0]), *A],
+        names=dataset.names,
+        truth=_truth(dataset),
+        unit="labels",
+    )
+
+
+def _by_least_squares(dataset: Dataset) -> Figure:
+    path: list[FloatArray] = []
+    discover_linear(_shuffled_labels(dataset), dataset.names, on_step=path.append)
+    return figures.adjacency_over_training(
+        range(len(path)), path, names=dataset.names, truth=_truth(dataset)
+    )
+
+
+def _shuffled_labels(dataset: Dataset) -> FloatArray:
+    train = np.random.default_rng(0).permutation(dataset.split["train"])
+    return np.asarray(dataset.factors[train])
+
+
+def _truth(dataset: Dataset) -> FloatArray:
+    return np.asarray(nx.to_numpy_array(dataset.graph, nodelist=dataset.names, weight=None))
