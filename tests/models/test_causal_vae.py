@@ -9,7 +9,9 @@ from torch.distributions import MultivariateNormal, kl_divergence
 
 from disentwine import CausalVAE
 from disentwine.causal.graph import Graph
+from disentwine.causal.linear import discover_linear
 from disentwine.contracts.model import Batch
+from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.models.causal_vae import CausalLatents
 from disentwine.nn.scm import LinearSCM, MaskLayer
@@ -205,3 +207,18 @@ def test_mask_layer_adds_nothing_to_a_concept_without_causes() -> None:
     out = layer(torch.randn(4, 2, 3), A)
     assert (out[:, 0] == 0).all()
     assert (out[:, 1] != 0).any()
+
+
+def test_the_graph_may_be_learnt_by_the_papers_least_squares() -> None:
+    """Of standardised linear labels; weights then start where the augmented Lagrangian left them."""
+    rng = np.random.default_rng(0)
+    cause, noise = rng.uniform(-1, 1, size=(2, 400))
+    labels = np.stack([cause, 3 * cause + noise], axis=1)
+    images = np.zeros((400, 16, 16, 1), dtype=np.uint8)
+    data = Arrays(images=images, factors=labels, names=["cause", "effect"])
+    model = CausalVAE.for_data(data, discovery="least-squares")
+    wanted = discover_linear(labels[data.split["train"]], data.names)
+    assert model.graph.edges == wanted.edges
+    np.testing.assert_allclose(model.graph.weights, wanted.weights, rtol=1e-6)
+    with pytest.raises(UsageError, match="give either"):
+        CausalVAE.for_data(data, discovery="least-squares", edges=(("cause", "effect"),))

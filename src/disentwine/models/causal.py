@@ -69,7 +69,12 @@ class CausalModel(Model, Generic[Latents]):
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
         fixed = label_arguments(dataset, needed_by=cls.__name__)
-        graph = learn_graph(dataset, options.get("edges"), options.get("knowledge", NOTHING))
+        graph = learn_graph(
+            dataset,
+            options.get("edges"),
+            options.get("knowledge", NOTHING),
+            options.get("discovery", "independence"),
+        )
         return {**fixed, "learnt_graph": graph.to_json()}
 
     @property

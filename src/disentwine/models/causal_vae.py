@@ -14,6 +14,7 @@ from disentwine.causal.knowledge import NOTHING, Knowledge
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, Positive, Share
 from disentwine.models.causal import CausalModel, Edges
+from disentwine.models.labels import Discovery
 from disentwine.models.latent import Likelihood
 from disentwine.models.pixels import PixelDecoder
 from disentwine.nn.convolutional import ImageShape
@@ -57,6 +58,9 @@ class CausalVAE(CausalModel[CausalLatents]):
         label_dropout: share of training images whose labels the encoder is not shown.
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
+        discovery: how the graph is learnt from an empty start before A's weights are trained with all
+            the rest: "independence" of exogenous terms, or the paper's "least-squares" under an
+            augmented Lagrangian, which is often wrong where labels are determined by others.
         network: "compact", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
@@ -83,6 +87,7 @@ class CausalVAE(CausalModel[CausalLatents]):
         label_dropout: Share = 0.5,
         edges: Edges | None = None,
         knowledge: Knowledge = NOTHING,
+        discovery: Discovery = "independence",
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
     ) -> None:
@@ -97,7 +102,7 @@ class CausalVAE(CausalModel[CausalLatents]):
         self.alpha, self.beta, self.gamma = alpha, beta, gamma
         self.label_deviation = label_deviation
         self.label_dropout = label_dropout
-        self.edges, self.knowledge = edges, knowledge
+        self.edges, self.knowledge, self.discovery = edges, knowledge, discovery
         self.network = network
         self.likelihood = likelihood
         k, latent = len(concept_names), len(concept_names) * dimensions

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from disentwine.causal.discovery import discover
 from disentwine.causal.graph import Edge, Graph
 from disentwine.causal.knowledge import NOTHING, Knowledge
+from disentwine.causal.linear import discover_linear
 from disentwine.contracts.dataset import Dataset, FloatArray
 from disentwine.errors import DataError, UsageError
+
+Discovery = Literal["independence", "least-squares"]
 
 
 def label_arguments(dataset: Dataset, *, needed_by: str) -> dict[str, Any]:
@@ -46,7 +49,10 @@ def complete_labels(dataset: Dataset) -> FloatArray:
 
 
 def learn_graph(
-    dataset: Dataset, edges: Iterable[Edge] | None = None, knowledge: Knowledge = NOTHING
+    dataset: Dataset,
+    edges: Iterable[Edge] | None = None,
+    knowledge: Knowledge = NOTHING,
+    discovery: Discovery = "independence",
 ) -> Graph:
     """The graph of these edges where all are known, else the one that training labels tell.
 
@@ -54,9 +60,14 @@ def learn_graph(
         dataset: its training labels count.
         edges: all (cause, effect) pairs.
         knowledge: what else is known beforehand.
+        discovery: "independence" by `discover`, "least-squares" by `discover_linear`.
     """
     if not isinstance(knowledge, Knowledge):
         raise UsageError(f"knowledge: write Knowledge(tiers=...), got {knowledge!r}")
+    if discovery == "least-squares":
+        if edges is not None or knowledge != NOTHING:
+            raise UsageError("discovery: least squares take no edges or knowledge; give either")
+        return discover_linear(complete_labels(dataset), dataset.names)
     if edges is None:
         return discover(complete_labels(dataset), dataset.names, **asdict(knowledge))
     if knowledge != NOTHING:
