@@ -1,0 +1,45 @@
+// What is looked at is in the address: #/intervene/<run>?image=t-3&do=light_angle:60,hole:4
+
+/** {view, run, image, do, ...} of the address. */
+export function read(hash = location.hash) {
+  const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
+  const [view = "", run = ""] = path.split("/").map(decodeURIComponent);
+  const rest = Object.fromEntries(new URLSearchParams(query));
+  return { ...rest, view, run, do: pairs(rest.do) };
+}
+
+/** "a:1,b:2" -> {a: 1, b: 2}; what is no number is left out. */
+export function pairs(text = "") {
+  const entries = text.split(",").map((pair) => {
+    const at = pair.lastIndexOf(":");
+    return [decodeURIComponent(pair.slice(0, at)), Number(pair.slice(at + 1))];
+  });
+  return Object.fromEntries(entries.filter(([name, value]) => name && Number.isFinite(value)));
+}
+
+/** The address of a state; empty values are left out. */
+export function format({ view, run, do: doing = {}, ...rest }) {
+  const set = Object.entries(doing).map(([name, value]) => `${encodeURIComponent(name)}:${Number(value.toPrecision(6))}`);
+  const query = Object.entries({ ...rest, do: set.join(",") })
+    .filter(([, value]) => value !== undefined && value !== null && value !== "")
+    .map(([name, value]) => `${name}=${String(value).replace(/[^\w:,.%-]/g, encodeURIComponent)}`);
+  const path = `#/${[view, run].map(encodeURIComponent).join("/")}`;
+  return query.length ? `${path}?${query.join("&")}` : path;
+}
+
+let later;
+/** Change a part of the address without a new entry in the history; browsers ration how often. */
+export function remember(changes) {
+  const next = { ...pending, ...changes };
+  pending = next;
+  clearTimeout(later);
+  later = setTimeout(settle, 150);
+}
+
+let pending = {};
+/** Write what is pending now: before a link is copied, and when a view is left. */
+export function settle() {
+  clearTimeout(later);
+  if (Object.keys(pending).length) history.replaceState(null, "", format({ ...read(), ...pending }));
+  pending = {};
+}

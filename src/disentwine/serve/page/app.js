@@ -1,0 +1,105 @@
+// The frame: which run, which view, light or dark. Views are modules with `show(root, context)`.
+
+import { ask } from "./api.js";
+import { format, read, settle } from "./address.js";
+import { h, notice, title } from "./dom.js";
+
+const can = (ability) => (run) => run.capabilities.includes(ability);
+const VIEWS = {
+  intervene: can("intervenes"),
+  traverse: (run) => run.latents > 0,
+  transitions: can("transitions"),
+  graph: (run) => Boolean(run.graph ?? run.true_graph),
+  scores: (run) => run.capabilities.length > 0,
+  compare: (run, runs) => can("intervenes")(run) && runs.filter(can("intervenes")).length > 1,
+  training: () => true,
+};
+const TITLE = document.title;
+
+let leaving = new AbortController();
+const details = new Map();
+
+async function open(runs) {
+  settle();
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  const asked = read();
+  const short = runs.find((run) => run.id === asked.run) ?? runs[0];
+  if (asked.run && asked.run !== short.id) notice("The run of this link is not open here; this is another one.");
+  try {
+    const run = details.get(short.id) ?? (await describe(short, signal));
+    if (run.finished) details.set(short.id, run);
+    const views = Object.keys(VIEWS).filter((view) => VIEWS[view](run, runs));
+    const view = views.includes(asked.view) ? asked.view : views[0];
+    const address = asked.run === short.id || !asked.run ? asked : { do: {} };
+    history.replaceState(null, "", format({ ...address, view, run: run.id }));
+    drawFrame(runs, run, views, view);
+    const module = await import(`./views/${view}.js`);
+    const root = h("div", { class: `view ${view}` });
+    await module.show(root, { run, runs, address: read(), signal });
+    if (signal.aborted) return;
+    document.getElementById("main").replaceChildren(root);
+    root.dispatchEvent(new Event("shown"));
+  } catch (error) {
+    if (!signal.aborted) fail(error);
+  }
+}
+
+/** All that is known of a run; one that has no checkpoint yet can only be watched. */
+async function describe(short, signal) {
+  try {
+    return await ask(`runs/${encodeURIComponent(short.id)}`, { signal });
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    return { ...short, capabilities: [], concepts: [], actions: [], latents: null, graph: null, true_graph: null, recipe: "" };
+  }
+}
+
+function drawFrame(runs, run, views, view) {
+  const select = document.getElementById("runs");
+  const options = runs.map((one) => h("option", { value: one.id }, runLabel(one)));
+  select.replaceChildren(...options);
+  select.value = run.id;
+  select.disabled = runs.length < 2;
+  const links = views.map((name) => {
+    const current = name === view ? "page" : null;
+    return h("li", {}, h("a", { href: format({ view: name, run: run.id }), "aria-current": current }, title(name)));
+  });
+  document.getElementById("tabs").replaceChildren(...links);
+  document.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  document.title = `${title(view)} · ${run.name} · ${TITLE}`;
+}
+
+export const runLabel = (run) => `${run.name} (${run.model}, ${run.data})`;
+
+function fail(error) {
+  const again = h("button", { type: "button", onclick: () => location.reload() }, "Try again");
+  document.getElementById("main").replaceChildren(h("div", { class: "panel empty" }, h("p", {}, error.message), again));
+}
+
+function switchTheme() {
+  const root = document.documentElement;
+  const dark = getComputedStyle(root).colorScheme.includes("light dark")
+    ? matchMedia("(prefers-color-scheme: dark)").matches
+    : root.dataset.theme === "dark";
+  root.dataset.theme = dark ? "light" : "dark";
+  localStorage.setItem("disentwine-theme", root.dataset.theme);
+}
+
+async function start() {
+  document.getElementById("theme").addEventListener("click", switchTheme);
+  try {
+    const runs = await ask("runs");
+    if (!runs.length) throw new Error("No run is open. Start the server with one: disentwine serve runs/demo");
+    document.getElementById("runs").addEventListener("change", (event) => {
+      location.hash = format({ view: read().view, run: event.target.value, do: {} });
+    });
+    addEventListener("hashchange", () => location.hash !== "#main" && open(runs));
+    await open(runs);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+start();

@@ -1,0 +1,58 @@
+// A film strip: one concept swept over its range, the others as they are set.
+
+import { newest } from "./api.js";
+import { button, h, notice, short, title } from "./dom.js";
+import { decoded } from "./picture.js";
+
+const COUNT = 9;
+const REST = 250; // milliseconds without a move before a strip is asked for
+
+export function film(run, { signal, chosen, onpick, onconcept }) {
+  const options = run.concepts.map(({ name, label }) => h("option", { value: name }, title(label ?? name)));
+  const select = h("select", { id: "film" }, options);
+  if (run.concepts.some(({ name }) => name === chosen)) select.value = chosen;
+  const frames = h("ol", { class: "frames" });
+  const heading = h("h2", {}, h("label", { for: "film" }, "Film strip of"), select);
+  const element = h("section", { class: "film panel", "aria-label": "Film strip" }, heading, frames);
+  let [image, doing, later] = [null, {}, 0];
+
+  const sweep = newest(`runs/${run.id}/sweep`, {
+    signal,
+    onanswer: async ({ values, pictures, truths }, { concept }) => {
+      const unit = run.concepts.find(({ name }) => name === concept).unit ?? "";
+      const images = await Promise.all(pictures.map((url) => decoded(url)));
+      const true_ = await Promise.all((truths ?? []).map((url) => decoded(url, "The truth")));
+      if (concept !== select.value) return;
+      frames.replaceChildren(...values.map((value, i) => {
+        const words = `${short(value)} ${unit}`.trim();
+        const set = button([images[i], true_[i] ?? ""], () => onpick(concept, value), { "aria-label": `Set ${title(concept)} to ${words}` });
+        return h("li", {}, set, h("span", {}, short(value)));
+      }));
+      frames.classList.toggle("with-truth", true_.length > 0);
+    },
+    onerror: (error) => notice(error.message),
+  });
+
+  function send() {
+    const { [select.value]: _, ...others } = doing;
+    sweep({ image, concept: select.value, do: others, count: COUNT });
+  }
+
+  let key = "";
+  function update(nextImage, nextDo) {
+    [image, doing] = [nextImage, nextDo];
+    // Moving the swept concept itself changes nothing here.
+    const { [select.value]: _, ...others } = doing;
+    const next = JSON.stringify([image, select.value, others]);
+    if (!image || next === key) return;
+    key = next;
+    clearTimeout(later);
+    later = setTimeout(() => signal.aborted || send(), frames.childElementCount ? REST : 0);
+  }
+
+  select.addEventListener("change", () => {
+    onconcept(select.value);
+    update(image, doing);
+  });
+  return { element, update };
+}

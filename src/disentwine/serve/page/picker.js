@@ -1,0 +1,76 @@
+// Choosing an image: thumbnails as radio buttons, so that arrow keys work, and one's own picture.
+
+import { ask, upload } from "./api.js";
+import { button, h, notice } from "./dom.js";
+
+const COUNT = 24;
+const uploads = new Map(); // run -> thumbnails of this visit
+let groups = 0;
+
+/** A strip of thumbnails; `onpick(image)` is called for each choice, also for the first one. */
+export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
+  const name = `image-${++groups}`;
+  const own = uploads.get(run.id) ?? uploads.set(run.id, []).get(run.id);
+  const strip = h("div", { class: "strip", role: "radiogroup", "aria-label": label });
+  const file = h("input", { type: "file", accept: "image/png,image/jpeg", class: "unseen" });
+  const tile = h("label", { class: "tile", title: "A PNG or JPEG, also by dropping it here" }, file, h("span", {}, "+ Your own"));
+  const more = button("More", load, { class: "tile" });
+  const element = h("div", { class: "picker" }, tile, strip);
+  strip.append(more);
+
+  function thumbnail({ image, thumbnail }, kind = "example") {
+    const radio = h("input", { type: "radio", name, value: image, class: "unseen", onchange: () => onpick(image) });
+    const alt = kind === "own" ? "Your picture" : `Image ${image.replace(/^t-/, "")}`;
+    return h("label", { class: "thumbnail" }, radio, h("img", { src: thumbnail, alt, title: alt }));
+  }
+
+  let offset = 0;
+  async function load() {
+    const found = await ask(`runs/${run.id}/images?offset=${offset}&count=${COUNT}`, { signal });
+    offset += found.length;
+    more.before(...found.map((one) => thumbnail(one)));
+    more.hidden = found.length < COUNT || (run.examples && offset >= run.examples);
+  }
+
+  function choose(image) {
+    const radio = [...strip.querySelectorAll("input")].find((one) => one.value === image);
+    if (radio) radio.checked = true;
+    else strip.querySelectorAll("input").forEach((one) => (one.checked = false));
+    // Only the strip may scroll, not the page.
+    if (radio) strip.scrollLeft = radio.parentElement.offsetLeft - strip.offsetLeft - strip.clientWidth / 2 + 28;
+  }
+
+  async function take(picture) {
+    if (!picture) return;
+    try {
+      const kept = await upload(run.id, picture, signal);
+      own.unshift(kept);
+      strip.prepend(thumbnail(kept, "own"));
+      choose(kept.image);
+      onpick(kept.image);
+    } catch (error) {
+      if (!signal.aborted) notice(error.message);
+    }
+  }
+
+  file.addEventListener("change", () => take(file.files[0]).then(() => (file.value = "")));
+  element.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    element.classList.add("over");
+  });
+  element.addEventListener("dragleave", () => element.classList.remove("over"));
+  element.addEventListener("drop", (event) => {
+    event.preventDefault();
+    element.classList.remove("over");
+    take(event.dataTransfer.files[0]);
+  });
+
+  strip.prepend(...own.map((kept) => thumbnail(kept, "own")));
+  await load();
+  const first = chosen ?? strip.querySelector("input")?.value;
+  if (first) {
+    choose(first);
+    onpick(first);
+  }
+  return { element, choose };
+}

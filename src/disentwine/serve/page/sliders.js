@@ -1,0 +1,90 @@
+// One slider a concept, in its own unit: what the image has, what training saw, what was set, what followed.
+
+import { button, h, title } from "./dom.js";
+
+const STEPS = 200;
+const BEYOND = 0.06; // how far a slider goes beyond what training saw
+
+/** A round step: 1, 2 or 5 times a power of ten. */
+export function roundStep(span, steps = STEPS) {
+  const raw = span / steps || 1;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  return power * [1, 2, 5, 10].find((factor) => factor * power >= raw * 0.999);
+}
+
+/** Where a slider begins and ends, its step and how its values are written. */
+export function scaleOf({ low, high, step, kind, values = [] }) {
+  const free = kind === undefined || kind === "continuous";
+  const by = step ?? roundStep(high - low);
+  const margin = free ? BEYOND * (high - low) : 0;
+  const decimals = Math.max(0, -Math.floor(Math.log10(by) + 1e-9));
+  const places = Number.isInteger(by * 10 ** decimals) || decimals > 6 ? decimals : decimals + 1;
+  const down = free ? Math.floor((low - margin) / by) * by : low;
+  const up = free ? Math.ceil((high + margin) / by) * by : high;
+  const write = (value) => value.toFixed(places).replace(/^-(0\.?0*)$/, "$1");
+  return { min: down, max: up, step: by, write, say: (value) => values[Math.round(value)] ?? write(value).replace("-", "−") };
+}
+
+/**
+ * A group of sliders for concepts [{name, label, unit, kind, low, high, step}].
+ * `onset(name, value)` is called for each move, with undefined for giving a concept back to its causes.
+ */
+export function sliders(concepts, { onset, legend }) {
+  const rows = new Map(concepts.map((concept) => [concept.name, row(concept, onset)]));
+  const elements = [...rows.values()].map((one) => one.element);
+  return {
+    element: h("fieldset", { class: "sliders" }, h("legend", {}, legend), elements),
+    /** before, after: {name: value}; set: {name: value} */
+    update({ before = {}, after = {}, set = {}, moved = [] }) {
+      for (const [name, one] of rows) one.update(before[name] ?? undefined, set[name] ?? after[name] ?? before[name] ?? undefined, name in set, moved.includes(name));
+    },
+    focus: (name) => rows.get(name)?.range.focus(),
+  };
+}
+
+function row(concept, onset) {
+  const { name, unit = "", low, high } = concept;
+  const label = title(concept.label ?? name);
+  const scale = scaleOf(concept);
+  const share = (value) => Math.min(1, Math.max(0, (value - scale.min) / (scale.max - scale.min)));
+  const id = `slider-${name}`;
+  const bounds = { min: scale.min, max: scale.max, step: scale.step };
+  const range = h("input", { type: "range", id, ...bounds, "aria-describedby": `${id}-about` });
+  const number = concept.values?.length
+    ? h("select", { "aria-label": `${label}, by name` }, concept.values.map((text, i) => h("option", { value: i }, text)))
+    : h("input", { type: "number", step: "any", "aria-label": `${label}, as a number` });
+  const own = h("span", { class: "own", hidden: true });
+  const about = h("span", { class: "about", id: `${id}-about` });
+  const back = button("Release", release, { class: "back", "aria-label": `Release ${label} to its causes`, hidden: true });
+  const band = h("span", { class: "band" });
+  const track = h("div", { class: "track", "--low": share(low), "--high": share(high) }, band, own, range);
+  const heading = h("div", { class: "heading" }, h("label", { for: id }, label), back, h("span", { class: "entry" }, number, h("span", { class: "unit" }, unit)));
+  const element = h("div", { class: "slider", "data-concept": name }, heading, track, about);
+
+  function release() {
+    onset(name, undefined);
+    range.focus(); // the button is about to go
+  }
+  range.addEventListener("input", () => {
+    number.value = scale.write(range.valueAsNumber);
+    onset(name, range.valueAsNumber);
+  });
+  number.addEventListener("input", () => number.value !== "" && Number.isFinite(Number(number.value)) && onset(name, Number(number.value)));
+
+  function update(before, value, set, moved) {
+    element.classList.toggle("set", set);
+    element.classList.toggle("moved", moved);
+    back.hidden = !set;
+    own.hidden = before === undefined;
+    const trained = `training saw ${scale.say(low)} to ${scale.say(high)}`;
+    about.textContent = before === undefined ? trained : `here ${scale.say(before)} · ${trained}`;
+    if (before !== undefined) track.style.setProperty("--own", share(before));
+    if (value === undefined) return;
+    track.style.setProperty("--value", share(value));
+    range.value = value;
+    if (document.activeElement !== number) number.value = scale.write(value);
+    const state = set ? ", set by you" : moved ? ", follows its causes" : "";
+    range.setAttribute("aria-valuetext", `${scale.say(value)} ${unit}${state}`);
+  }
+  return { element, range, update };
+}

@@ -1,0 +1,91 @@
+// Compare: two runs, one image, the same intervention.
+
+import { remember } from "../address.js";
+import { ask, newest, upload } from "../api.js";
+import { blobOf, button, h, notice, short, speak } from "../dom.js";
+import { picker } from "../picker.js";
+import { picture } from "../picture.js";
+import { sliders } from "../sliders.js";
+
+export async function show(root, { run, runs, address, signal }) {
+  const others = runs.filter((one) => one.id !== run.id && one.capabilities.includes("intervenes"));
+  const alike = others.find((one) => one.data === run.data) ?? others[0];
+  const other = await ask(`runs/${others.find((one) => one.id === address.other)?.id ?? alike.id}`, { signal });
+  const shared = run.concepts.filter(({ name }) => other.concepts.some((concept) => concept.name === name));
+  let doing = Object.fromEntries(Object.entries(address.do).filter(([name]) => shared.some((concept) => concept.name === name)));
+  let image = null;
+  const original = picture("Original", { shape: run.shape });
+  const truth = run.simulator && picture("Truth", { shape: run.shape });
+  const controls = sliders(shared, { onset, legend: "Concepts of both" });
+  const sides = [side(run, { answers: (answer) => first(answer) }), side(other, {})];
+
+  function first(answer) {
+    controls.update({ before: answer.before, after: answer.after, set: doing, moved: answer.moved });
+    original.show(answer.original, "The original image");
+    truth?.show(answer.truth, "The simulator’s picture", answer.truth ? "simulator" : "unknown for this image");
+  }
+
+  /** One run: its picture, the difference from the truth and its error; `same` is its id of the image. */
+  function side(one, { answers }) {
+    const drawn = picture("Would have been", { shape: one.shape, class: "main" });
+    const difference = one.simulator && picture("Difference ×4", { shape: one.shape, class: "difference" });
+    let same = null;
+    const ask_ = newest(`runs/${one.id}/do`, {
+      signal,
+      onanswer: async (answer, body) => {
+        if (body.image !== same) return;
+        answers?.(answer);
+        const words = answer.error ? `error ${short(answer.error.model, 2)}` : one.model;
+        await Promise.all([drawn.show(answer.picture, `The picture of ${one.name}`, words), difference && difference.show(answer.difference, "Where model and truth differ")]);
+        speak(`${one.name}: ${words}`);
+      },
+      onerror: (error) => notice(`${one.name}: ${error.message}`),
+    });
+    return {
+      element: h("section", { class: "panel", "aria-label": one.name }, h("h2", {}, one.name), h("p", { class: "quiet" }, `${one.model} on ${one.data}`),
+        h("div", { class: "pictures" }, drawn.element, difference ? difference.element : "")),
+      use: (id) => (same = id),
+      send: () => same && ask_({ image: same, do: doing }),
+    };
+  }
+
+  function onset(name, value) {
+    if (value === undefined) delete doing[name];
+    else doing = { ...doing, [name]: value };
+    send();
+  }
+
+  function send() {
+    remember({ do: doing, image, other: other.id });
+    sides.forEach((one) => one.send());
+  }
+
+  async function choose(chosen) {
+    image = chosen;
+    try {
+      const path = `images/${encodeURIComponent(chosen)}`;
+      const [mine, theirs] = await Promise.all([
+        ask(`runs/${run.id}/${path}`, { signal }),
+        ask(`runs/${other.id}/${path}`, { signal }).catch(() => null),
+      ]);
+      // The same name may be another picture there, as other data or another split: then it is brought over.
+      const same = theirs?.original === mine.original ? chosen : (await upload(other.id, blobOf(mine.original), signal)).image;
+      if (image !== chosen) return;
+      sides[0].use(chosen);
+      sides[1].use(same);
+      send();
+    } catch (error) {
+      if (!signal.aborted) notice(error.message);
+    }
+  }
+
+  const select = h("select", { id: "other", onchange: () => { remember({ other: select.value }); setTimeout(() => dispatchEvent(new Event("hashchange")), 200); } },
+    others.map((one) => h("option", { value: one.id }, `${one.name} (${one.model}, ${one.data})`)));
+  select.value = other.id;
+  const images = await picker({ run, chosen: address.image, signal, onpick: choose });
+  root.append(h("h1", { class: "unseen" }, "Compare"),
+    h("section", { class: "choose" }, images.element),
+    h("section", { class: "side panel" }, h("div", { class: "pictures small" }, original.element, truth ? truth.element : ""), controls.element,
+      h("div", { class: "tools" }, button("Reset", () => { doing = {}; send(); }), h("label", {}, "with ", select))),
+    ...sides.map((one) => one.element));
+}

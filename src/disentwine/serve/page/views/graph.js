@@ -1,0 +1,51 @@
+// Graph: what was learnt, with weights and confidence, beside what is true.
+
+import { diagram } from "../diagram.js";
+import { h, short, title } from "../dom.js";
+
+const key = ({ source, target }) => `${source}>${target}`;
+
+export async function show(root, { run }) {
+  const { graph: learnt, true_graph: truth } = run;
+  const labels = Object.fromEntries(run.concepts.map(({ name, label }) => [name, label]));
+  const true_ = truth && new Set(truth.edges.map(key));
+  const found = new Set((learnt?.edges ?? []).map(key));
+  const kind = (edge) => (!true_ ? "" : true_.has(key(edge)) ? "right" : true_.has(`${edge.target}>${edge.source}`) ? "turned" : "extra");
+  let numbers = "";
+  root.append(h("h1", { class: "unseen" }, "Graph"));
+  if (learnt) {
+    const missing = truth ? truth.edges.filter((edge) => !found.has(key(edge)) && !found.has(`${edge.target}>${edge.source}`)) : [];
+    const edges = learnt.edges.map((edge) => ({ ...edge, kind: kind(edge) }));
+    root.append(panel("What the model learnt", sentence(edges, missing, truth), diagram({ ...learnt, edges }, { labels, weights: true })));
+    numbers = table(edges, missing, labels, Boolean(truth));
+  }
+  if (truth) root.append(panel("What is true", "Known from how the data were made.", diagram({ ...truth, edges: truth.edges.map((edge) => ({ ...edge, weight: 1 })) }, { labels })));
+  root.append(numbers);
+}
+
+function panel(heading, text, drawing) {
+  return h("section", { class: "panel" }, h("h2", {}, heading), h("p", { class: "quiet" }, text), drawing.element);
+}
+
+function sentence(edges, missing, truth) {
+  if (!truth) return "Line width: weight. Fainter lines are less sure.";
+  const count = (kind) => edges.filter((edge) => edge.kind === kind).length;
+  const parts = [[count("right"), "right"], [count("turned"), "turned round"], [count("extra"), "that should not be there"], [missing.length, "missing"]];
+  const said = parts.filter(([n]) => n).map(([n, what]) => `${n} ${n === 1 ? "edge" : "edges"} ${what}`).join(", ");
+  return `${said || "No edges"}. Line width: weight; fainter lines are less sure.`;
+}
+
+const VERDICTS = { right: "right", turned: "turned round", extra: "not in the truth", missing: "missing" };
+
+function table(edges, missing, labels, judged) {
+  const name = (node) => title(labels[node] ?? node);
+  const percent = (value) => (value === null || value === undefined ? "–" : `${Math.round(100 * value)}%`);
+  const all = [...edges, ...missing.map((edge) => ({ ...edge, weight: null, confidence: null, kind: "missing" }))];
+  const rows = all.map((edge) => h("tr", { class: edge.kind },
+    h("th", { scope: "row" }, `${name(edge.source)} → ${name(edge.target)}`),
+    h("td", { class: "number" }, short(edge.weight, 2)), h("td", { class: "number" }, percent(edge.confidence)),
+    judged && h("td", { class: "judged" }, VERDICTS[edge.kind])));
+  const heads = ["Edge", "Weight", "Confidence", judged && "Beside the truth"].filter(Boolean);
+  return h("section", { class: "panel wide" }, h("table", {}, h("caption", { class: "unseen" }, "Edges"),
+    h("thead", {}, h("tr", {}, heads.map((text, i) => h("th", { scope: "col", class: i === 1 || i === 2 ? "number" : null }, text)))), h("tbody", {}, rows)));
+}

@@ -1,0 +1,139 @@
+// Intervene: move a concept of one image, and see the picture that would have been.
+
+import { remember, settle } from "../address.js";
+import { ask, newest } from "../api.js";
+import { diagram } from "../diagram.js";
+import { blobOf, button, h, notice, save, short, speak, title } from "../dom.js";
+import { film } from "../film.js";
+import { picker } from "../picker.js";
+import { picture } from "../picture.js";
+import { sliders } from "../sliders.js";
+
+const HINT = "Move a concept: its effects follow, its causes stay.";
+
+export async function show(root, { run, address, signal }) {
+  const known = new Map(run.concepts.map((concept) => [concept.name, concept]));
+  const units = (name) => known.get(name)?.unit ?? "";
+  const say = (name) => title(known.get(name)?.label ?? name);
+  let image = null;
+  let facts = null; // what the server knows of the image itself
+  let last = null; // the newest answer
+  let doing = Object.fromEntries(Object.entries(address.do).filter(([name]) => known.has(name)));
+
+  const { shape } = run;
+  const original = picture("Original", { shape });
+  const after = picture("Would have been", { shape, class: "main" });
+  const truth = run.simulator && picture("Truth", { shape });
+  const difference = run.simulator && picture("Difference ×4", { shape, class: "difference" });
+  const verdict = h("p");
+  const controls = sliders(run.concepts, { onset, legend: "Concepts" });
+  const labels = Object.fromEntries(run.concepts.map(({ name, label }) => [name, label]));
+  const graph = run.graph && diagram(run.graph, { labels, onpick: controls.focus, most: 3 });
+  const strip = film(run, { signal, chosen: address.film, onpick: onset, onconcept: (name) => remember({ film: name }) });
+
+  const counterfactual = newest(`runs/${run.id}/do`, {
+    signal,
+    onanswer: async (answer, body) => {
+      if (body.image !== image || !Object.keys(doing).length) return;
+      last = { ...answer, do: body.do };
+      await draw();
+    },
+    onerror: (error) => notice(error.message),
+  });
+
+  function onset(name, value) {
+    if (value === undefined) delete doing[name];
+    else doing = { ...doing, [name]: value };
+    changed();
+  }
+
+  function changed() {
+    remember({ do: doing, image });
+    if (!facts) return;
+    if (Object.keys(doing).length) counterfactual({ image, do: doing });
+    else {
+      last = null;
+      draw();
+    }
+    controls.update({ before: facts.values ?? {}, after: last?.after ?? facts.values ?? {}, set: doing, moved: last?.moved });
+    strip.update(image, doing);
+  }
+
+  async function choose(chosen) {
+    image = chosen;
+    try {
+      const found = await ask(`runs/${run.id}/images/${encodeURIComponent(chosen)}`, { signal });
+      if (image !== chosen) return;
+      facts = found;
+      last = null;
+      await draw({ keep: Object.keys(doing).length > 0 });
+      changed();
+    } catch (error) {
+      if (!signal.aborted) notice(error.message);
+    }
+  }
+
+  async function draw({ keep = false } = {}) {
+    const set = Object.keys(doing);
+    const answer = set.length ? last : null;
+    const before = answer?.before ?? facts.values ?? {};
+    const now = answer?.after ?? before;
+    const moved = answer?.moved ?? [];
+    const words = set.map((name) => `${say(name)} ${short(doing[name])} ${units(name)}`.trim()).join(", ");
+    controls.update({ before, after: now, set: doing, moved });
+    const values = Object.fromEntries(Object.keys(now).map((name) => [name, valueText(before[name], now[name], units(name))]));
+    graph?.update({ set, moved, cut: answer?.cut ?? [], values });
+    if (keep) return original.show(facts.original, "The original image");
+    await Promise.all([
+      original.show(facts.original, "The original image"),
+      after.show(answer?.picture ?? facts.reconstruction, answer ? `The image had ${words}` : "The model’s own picture of the original", answer ? "model" : "model, nothing moved"),
+      truth && truth.show(answer ? answer.truth : facts.truth && facts.original, "The simulator’s picture", answer && !answer.truth ? "unknown for this image" : "simulator"),
+      difference && difference.show(answer?.difference ?? null, "Where model and truth differ", answer?.error ? `error ${short(answer.error.model, 2)}` : ""),
+    ]);
+    verdict.replaceChildren(...judge(answer));
+    if (answer) speak(`${words}. ${moved.length ? `Moved with it: ${moved.map((name) => `${say(name)} to ${short(now[name])} ${units(name)}`).join(", ")}.` : "Nothing else moved."} ${verdict.textContent}`);
+  }
+
+  const tools = h("div", { class: "tools" },
+    button("Reset", () => { doing = {}; changed(); }),
+    button("Copy link", copyLink),
+    button("PNG", () => after.url && save(blobOf(after.url), `${run.name}-${image}-counterfactual.png`), { "aria-label": "Download the counterfactual as PNG" }),
+    button("JSON", () => save(new Blob([JSON.stringify(summary(), null, 2)], { type: "application/json" }), `${run.name}-${image}.json`), { "aria-label": "Download the numbers as JSON" }));
+
+  async function copyLink() {
+    settle();
+    try {
+      await navigator.clipboard.writeText(location.href);
+      notice("The link is copied.", { kind: "done" });
+    } catch {
+      notice("The address of this page is the link.", { kind: "done" });
+    }
+  }
+
+  function summary() {
+    const { before = facts.values, after: values = facts.values, error = null, cut = [], moved = [] } = last ?? {};
+    return { run: run.name, model: run.model, data: run.data, image, do: doing, before, after: values, error, cut, moved };
+  }
+
+  const stage = h("section", { class: `stage panel${truth ? "" : " pair"}`, "aria-label": "Pictures" },
+    h("div", { class: "pictures" }, [original, after, truth, difference].filter(Boolean).map((one) => one.element)));
+  const side = h("section", { class: "side panel" }, controls.element);
+  const words = h("section", { class: "verdict panel", "aria-label": "In numbers" }, verdict, tools);
+  const causes = graph && h("section", { class: "causes panel", "aria-label": "Graph" }, h("h2", {}, "What causes what"), graph.element);
+  const images = await picker({ run, chosen: address.image, signal, onpick: choose });
+  root.append(h("h1", { class: "unseen" }, "Intervene"), h("section", { class: "choose" }, images.element), stage, side, causes ?? "", words, strip.element);
+}
+
+function valueText(before, now, unit) {
+  const to = `${short(now)}${unit === "degrees" ? "°" : ""}`;
+  return before === undefined || short(before) === short(now) ? to : `${short(before)} → ${to}`;
+}
+
+function judge(answer) {
+  if (!answer) return [h("span", { class: "quiet" }, HINT)];
+  if (!answer.error) return [];
+  const { model, nothing } = answer.error;
+  const times = nothing / model;
+  const closer = times >= 1.05 ? `${short(times, 2)} times closer to the truth than the unchanged image` : "no closer to the truth than the unchanged image";
+  return [h("b", {}, title(closer)), h("span", { class: "quiet" }, `Mean squared error ${short(model, 2)} against ${short(nothing, 2)}.`)];
+}

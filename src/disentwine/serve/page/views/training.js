@@ -1,0 +1,49 @@
+// Training: the losses of a run, live while it trains.
+
+import { ask } from "../api.js";
+import { chart } from "../chart.js";
+import { h, notice, title } from "../dom.js";
+
+const EVERY = 2000;
+const NO_TERM = new Set(["step", "kind", "seconds", "epoch"]);
+
+export async function show(root, { run, signal }) {
+  const state = h("p", { class: "state", role: "status" });
+  const progress = h("progress", { max: 1, "aria-label": "Progress of the training" });
+  const charts = h("div", { class: "charts" });
+  const recipe = h("details", {}, h("summary", {}, "Recipe"), h("pre", { tabindex: "0" }, run.recipe));
+  root.append(h("h1", { class: "unseen" }, "Training"), h("section", { class: "panel wide" }, state, progress), charts, h("section", { class: "panel wide" }, recipe));
+  const drawn = new Map();
+  let rows = [];
+
+  async function look() {
+    const found = await ask(`runs/${run.id}/training?after=0`, { signal });
+    rows = found.rows;
+    state.textContent = found.finished ? `Finished after ${found.step.toLocaleString("en")} steps.` : `Step ${found.step.toLocaleString("en")} of ${found.steps.toLocaleString("en")}, training now.`;
+    progress.hidden = found.finished;
+    progress.value = found.steps ? found.step / found.steps : 0;
+    const terms = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((term) => !NO_TERM.has(term) && rows.some((row) => typeof row[term] === "number"));
+    for (const term of terms) {
+      if (!drawn.has(term)) {
+        drawn.set(term, chart(title(term.replaceAll("_", " "))));
+        charts.append(drawn.get(term).element);
+      }
+      const points = (kind) => rows.filter((row) => (row.kind ?? "train") === kind && Number.isFinite(row[term])).map((row) => [row.step, row[term]]);
+      drawn.get(term).update({ train: points("train"), validation: points("validation"), last: found.steps });
+    }
+    if (!terms.length) charts.replaceChildren(h("p", { class: "quiet" }, "Nothing has been logged yet."));
+    return found.finished;
+  }
+
+  async function watch() {
+    try {
+      if (await look()) return;
+    } catch (error) {
+      if (signal.aborted) return;
+      notice(error.message);
+    }
+    const timer = setTimeout(watch, document.hidden ? 5 * EVERY : EVERY);
+    signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  }
+  await watch();
+}

@@ -1,0 +1,119 @@
+// Transitions: press an action again and again; or give two pictures and ask which action it was.
+
+import { remember } from "../address.js";
+import { ask, upload } from "../api.js";
+import { blobOf, button, h, notice, speak, title } from "../dom.js";
+import { picker } from "../picker.js";
+import { decoded, picture } from "../picture.js";
+
+const MOST = 20;
+
+export async function show(root, { run, address, signal }) {
+  const { shape } = run;
+  const labels = new Map(run.actions.map(({ id, label }) => [String(id), label]));
+  const now = picture("Now", { shape, class: "main" });
+  const truth = run.simulator && picture("Truth", { shape });
+  const history = h("ol", { class: "frames history" });
+  let image = null;
+  let start = null;
+  let pressed = (address.actions ?? "").split(".").filter((id) => labels.has(id)).slice(0, MOST);
+  let steps = []; // pictures, the start first
+  let turn = 0;
+
+  const ids = new Map(run.actions.map(({ id }) => [String(id), id]));
+  const actions = run.actions.map(({ id, label }) => button(title(label), () => press(String(id)), { class: "action" }));
+  const undo = button("Undo", () => { pressed = pressed.slice(0, -1); act(); });
+  const reset = button("Start again", () => { pressed = []; act(); });
+  const guess = button("Which action was the last one?", () => retrieveLast());
+  const answer = h("div", { class: "bars", "aria-live": "polite" });
+
+  function press(id) {
+    if (pressed.length >= MOST) return notice(`After ${MOST} actions, start again or undo some.`);
+    pressed = [...pressed, id];
+    act();
+  }
+
+  async function act() {
+    const mine = ++turn;
+    remember({ image, actions: pressed.join(".") });
+    [undo.disabled, reset.disabled, guess.disabled] = [!pressed.length, !pressed.length, !pressed.length];
+    try {
+      const asked = pressed.map((id) => ids.get(id));
+      const found = asked.length ? await ask(`runs/${run.id}/apply`, { body: { image, actions: asked }, signal }) : { pictures: [], truths: null };
+      if (mine !== turn) return;
+      steps = [start, ...found.pictures];
+      const last = pressed.length ? labels.get(pressed.at(-1)) : "the start";
+      await now.show(steps.at(-1), `After ${last}`, pressed.length ? `after ${last}` : "the start");
+      if (truth) await truth.show(found.truths?.at(-1) ?? (pressed.length ? null : start), "The simulator’s picture", "simulator");
+      await drawHistory(mine);
+      if (pressed.length) speak(`${last}: step ${pressed.length}.`);
+    } catch (error) {
+      if (!signal.aborted && mine === turn) notice(error.message);
+    }
+  }
+
+  async function drawHistory(mine) {
+    const images = await Promise.all(steps.map((url) => decoded(url)));
+    if (mine !== turn) return;
+    history.replaceChildren(...images.map((one, i) => {
+      const label = i ? title(labels.get(pressed[i - 1])) : "Start";
+      return h("li", {}, button(one, () => { pressed = pressed.slice(0, i); act(); }, { "aria-label": `Back to step ${i}, ${label}` }), h("span", {}, label));
+    }));
+    history.scrollLeft = history.scrollWidth;
+  }
+
+  async function retrieveLast() {
+    try {
+      const kept = await Promise.all(steps.slice(-2).map((url) => upload(run.id, blobOf(url), signal)));
+      await retrieve(kept[0].image, kept[1].image);
+    } catch (error) {
+      if (!signal.aborted) notice(error.message);
+    }
+  }
+
+  async function retrieve(before, after) {
+    try {
+      const found = await ask(`runs/${run.id}/retrieve`, { body: { before, after }, signal });
+      answer.replaceChildren(...found.actions.slice(0, 8).map(({ id, label, probability }) => bar(title(label ?? labels.get(String(id))), probability ?? 0)));
+    } catch (error) {
+      if (!signal.aborted) notice(error.message);
+    }
+  }
+
+  async function choose(chosen) {
+    image = chosen;
+    try {
+      const facts = await ask(`runs/${run.id}/images/${encodeURIComponent(chosen)}`, { signal });
+      if (image !== chosen) return;
+      start = facts.original;
+      await act();
+    } catch (error) {
+      if (!signal.aborted) notice(error.message);
+    }
+  }
+
+  const pair = {};
+  const pick = (slot) => (chosen) => {
+    pair[slot] = chosen;
+    if (pair.before && pair.after && pair.touched) retrieve(pair.before, pair.after);
+    pair.touched = true;
+  };
+  const images = await picker({ run, chosen: address.image, signal, onpick: choose, label: "Start from" });
+  const before = await picker({ run, signal, onpick: pick("before"), label: "Before" });
+  const after = await picker({ run, signal, onpick: pick("after"), label: "After" });
+  root.append(
+    h("h1", { class: "unseen" }, "Transitions"),
+    h("section", { class: "choose" }, images.element),
+    h("section", { class: "stage pair panel", "aria-label": "Pictures" }, h("div", { class: "pictures" }, now.element, truth ? truth.element : "")),
+    h("section", { class: "side panel" }, h("h2", {}, "Press an action"), h("div", { class: "actions" }, actions), h("div", { class: "tools" }, undo, reset)),
+    h("section", { class: "film panel", "aria-label": "History" }, h("h2", {}, "What happened"), history),
+    h("section", { class: "asked panel" },
+      h("h2", {}, "Which action was it?"),
+      h("p", { class: "quiet" }, "Choose two pictures, or ask about the last step above."),
+      h("div", {}, h("h3", {}, "Before"), before.element), h("div", {}, h("h3", {}, "After"), after.element), h("div", { class: "tools" }, guess), answer));
+}
+
+function bar(label, probability) {
+  const percent = `${(100 * probability).toFixed(probability < 0.1 ? 1 : 0)}%`;
+  return h("div", { class: "bar-row" }, h("span", {}, label), h("span", { class: "meter", "--share": probability }), h("span", { class: "number" }, percent));
+}

@@ -1,0 +1,87 @@
+// Traverse: move single codes of any model, and draw new pictures where it can.
+
+import { ask, newest } from "../api.js";
+import { pairs, remember } from "../address.js";
+import { button, h, notice, speak } from "../dom.js";
+import { picker } from "../picker.js";
+import { decoded, picture } from "../picture.js";
+import { sliders } from "../sliders.js";
+
+const FIRST = 12;
+
+export async function show(root, { run, address, signal }) {
+  const { shape } = run;
+  const original = picture("Original", { shape });
+  const after = picture("From its codes", { shape, class: "main" });
+  const names = Array.from({ length: run.latents }, (_, i) => run.latent_names?.[i] ?? `code ${i + 1}`);
+  let image = null;
+  let own = [];
+  let codes = pairs(address.codes);
+  let controls = null;
+  let ranges = null;
+  const side = h("section", { class: "side panel" });
+
+  const traverse = newest(`runs/${run.id}/traverse`, {
+    signal,
+    onanswer: async (answer, body) => {
+      if (body.image !== image) return;
+      if (!ranges) build((ranges = answer.ranges));
+      const values = (list) => Object.fromEntries(list.map((value, i) => [i, value]));
+      controls.update({ before: values(own), after: values(answer.codes), set: codes });
+      await after.show(answer.picture, "The picture of these codes", Object.keys(codes).length ? "model" : "model, nothing moved");
+      speak("The picture has changed.");
+    },
+    onerror: (error) => notice(error.message),
+  });
+
+  function build(ranges, all = run.latents <= FIRST + 3) {
+    const rows = ranges.map(([low, high], i) => ({ name: String(i), label: names[i], low, high }));
+    controls = sliders(all ? rows : rows.slice(0, FIRST), { onset, legend: "Codes" });
+    const more = !all && button(`Show all ${run.latents}`, () => { build(ranges, true); traverse({ image, codes }); });
+    side.replaceChildren(controls.element, h("div", { class: "tools" }, button("Reset", () => { codes = {}; changed(); }), more || ""));
+  }
+
+  function onset(index, value) {
+    if (value === undefined) delete codes[index];
+    else codes = { ...codes, [index]: value };
+    changed();
+  }
+
+  function changed() {
+    remember({ image, codes: Object.entries(codes).map(([i, value]) => `${i}:${Number(value.toPrecision(5))}`).join(",") });
+    traverse({ image, codes });
+  }
+
+  async function choose(chosen) {
+    image = chosen;
+    try {
+      const facts = await ask(`runs/${run.id}/images/${encodeURIComponent(chosen)}`, { signal });
+      if (image !== chosen) return;
+      own = facts.codes ?? [];
+      await original.show(facts.original, "The original image");
+      changed();
+    } catch (error) {
+      if (!signal.aborted) notice(error.message);
+    }
+  }
+
+  const images = await picker({ run, chosen: address.image, signal, onpick: choose });
+  const stage = h("section", { class: "stage pair panel", "aria-label": "Pictures" }, h("div", { class: "pictures" }, original.element, after.element));
+  root.append(h("h1", { class: "unseen" }, "Traverse"), h("section", { class: "choose" }, images.element), stage, side);
+  if (run.capabilities.includes("generates")) root.append(samples(run, signal));
+}
+
+/** Pictures of nothing in particular, drawn from the prior. */
+function samples(run, signal) {
+  const grid = h("div", { class: "samples" });
+  const draw = async () => {
+    try {
+      const { pictures } = await ask(`runs/${run.id}/sample`, { body: { count: 16, do: {} }, signal });
+      grid.replaceChildren(...(await Promise.all(pictures.map((url, i) => decoded(url, `New picture ${i + 1}`)))));
+    } catch (error) {
+      if (!signal.aborted) notice(error.message);
+    }
+  };
+  draw();
+  return h("section", { class: "film panel" }, h("h2", {}, "New pictures", button("Draw others", draw)), grid);
+}
