@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -117,6 +118,18 @@ def test_the_same_seed_gives_the_same_reader(pendulum: Pendulum) -> None:
     some = pendulum.images[:20]
     assert np.array_equal(first(some), again(some))
     assert not np.allclose(first(some), other(some))
+
+
+def test_a_reader_learns_from_the_images_that_carry_labels(pendulum: Pendulum) -> None:
+    """Scenes can be redrawn only where every label is known; without any, the error says so."""
+    some = train_reader(pendulum.with_labels(0.1), steps=3)
+    assert np.isfinite(some(pendulum.images[:5])).all()
+    torn = pendulum.factors.copy()
+    torn[::2, 0], torn[1::2, 1] = np.nan, np.nan
+    partial = copy.copy(pendulum)
+    partial.factors = torn
+    with pytest.raises(DataError, match="every label"):
+        train_reader(partial, steps=3)
 
 
 def test_the_simulator_itself_is_as_good_as_the_reader(reader: Reader, pendulum: Pendulum) -> None:

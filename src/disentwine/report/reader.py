@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from disentwine.contracts.dataset import Dataset, FloatArray, Simulates, UInt8Array
+from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray, Simulates, UInt8Array
 from disentwine.errors import DataError
 from disentwine.nn.networks import ENCODERS
 from disentwine.nn.pictures import answer_in_kind, to_unit_range
@@ -74,6 +74,10 @@ def train_reader(
         raise DataError("a reader learns from labels: give every factor some, and at least one")
     mean, scale = np.nanmean(labels, axis=0), np.nanstd(labels, axis=0)
     scale = np.where(scale > 0, scale, 1.0)
+    if isinstance(dataset, Simulates):  # which redraws whole scenes only
+        train = train[known.all(axis=1)]
+    if not len(train):
+        raise DataError("a reader redraws scenes: give some images every label")
     rng = np.random.default_rng(seed)
     pool = dataset.factors[rng.choice(train, MOST_VALUES)]
     keep_freed_memory()
@@ -84,7 +88,7 @@ def train_reader(
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, fused=True)
     with ProgressBar("reader of concepts", total=steps, show=progress) as bar:
         for step in range(steps):
-            images, values = _batch(dataset, pool, rng)
+            images, values = _batch(dataset, train, pool, rng)
             x = to_unit_range(torch.from_numpy(images))
             u = torch.from_numpy((values - mean) / scale).float()
             error = torch.nan_to_num(network(x) - u).square().mean()
@@ -106,10 +110,10 @@ def _read(network: nn.Module, images: UInt8Array) -> FloatArray:
 
 
 def _batch(
-    dataset: Dataset, pool: FloatArray, rng: np.random.Generator
+    dataset: Dataset, train: IndexArray, pool: FloatArray, rng: np.random.Generator
 ) -> tuple[UInt8Array, FloatArray]:
-    """Training images and their factors, half of them redrawn with concepts of `pool`."""
-    indices = rng.choice(dataset.split["train"], BATCH)
+    """Images of `train` and their factors, half of them redrawn with concepts of `pool`."""
+    indices = rng.choice(train, BATCH)
     images, factors = dataset.images[indices], dataset.factors[indices]
     if not isinstance(dataset, Simulates):
         return images, factors

@@ -173,7 +173,9 @@ def measure(run: Run, *, limit: int = LIMIT, reader_steps: int = STEPS_OF_READER
     if isinstance(model, Intervenes) and dataset.graph is not None:
         scores.append(shd(model.graph.to_networkx(), dataset.graph))
     if isinstance(model, Intervenes) and isinstance(dataset, Simulates):
-        reader = _reader(yaml.safe_dump(run.recipe.data), reader_steps)
+        # A judge sees every label, however few of them the model had.
+        data = {key: value for key, value in run.recipe.data.items() if key != "labelled"}
+        reader = _reader(yaml.safe_dump(data), reader_steps)
         scores += effect_scores(model, reader, dataset, found.indices, seed=run.recipe.seed)
     return scores
 
