@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from torch.autograd import gradcheck
 from torch.func import functional_call
 
-from disentwine.contracts.model import Batch, Losses, Model, Opposed
+from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.model import Batch, LearnsActions, Losses, Model, Opposed
 from disentwine.contracts.players import OPPONENT, frozen, opponent_parameters, own_parameters
+from disentwine.data.arrays import Arrays
 
 Build = Callable[[], Model]
 IMAGES = 3
@@ -43,7 +45,7 @@ def check_model(
     """
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        batch = _batch(image_shape, factors)
+        batch = _batch(build(), image_shape, factors)
         for check in (
             _check_arguments,
             _check_opponent,
@@ -57,9 +59,33 @@ def check_model(
         _check_double(build(), batch, estimated)
 
 
-def _batch(image_shape: tuple[int, int, int], factors: int) -> Batch:
+def small_grid(image_shape: tuple[int, int, int]) -> Dataset:
+    """Random images of two factors that take steps, for models that learn actions.
+
+    >>> small_grid((8, 8, 1))
+    Arrays(64 images of 8x8x1; size, colour)
+    """
+    kinds: dict[str, Any] = {"size": "ordinal", "colour": "ordinal"}
+    return Arrays(
+        images=np.random.default_rng(0).integers(0, 256, (64, *image_shape), dtype=np.uint8),
+        factors=np.stack([axis.ravel() for axis in np.mgrid[:8, :8]], axis=1).astype(float),
+        names=tuple(kinds),
+        kinds=kinds,
+    )
+
+
+def _batch(model: Model, image_shape: tuple[int, int, int], factors: int) -> Batch:
     height, width, channels = image_shape
-    return Batch(torch.rand(IMAGES, channels, height, width), torch.rand(IMAGES, factors), LATE)
+    x, y = torch.rand(2, IMAGES, channels, height, width)
+    batch = Batch(x, torch.rand(IMAGES, factors), LATE)
+    if not isinstance(model, LearnsActions):
+        return batch
+    return batch._replace(y=y, action=torch.arange(IMAGES) % len(model.actions))
+
+
+def _each(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
+    """The batch with all its tensors changed."""
+    return Batch(*(change(part) if isinstance(part, Tensor) else part for part in batch))
 
 
 def _promise(kept: bool, sentence: str) -> None:
@@ -126,7 +152,7 @@ def _check_losses(build: Build, batch: Batch) -> None:
         for mode in (True, False):
             model.train(mode)
             for n in (IMAGES, 1):
-                some = Batch(batch.x[:n], batch.u[:n], batch.step)
+                some = _each(batch, lambda part, n=n: part[:n])  # type: ignore[misc]
                 _check_terms(getattr(model, method)(some), n, what)
             first, again = (_loss(model, batch, method).total for _ in range(2))
             _promise(
@@ -245,7 +271,7 @@ class _Term(nn.Module):
 
 def _check_double(model: Model, batch: Batch, estimated: Collection[str]) -> None:
     model.double().train()
-    batch = Batch(batch.x.double(), batch.u.double(), batch.step)
+    batch = _each(batch, lambda part: part.double() if part.is_floating_point() else part)
     for method in ("represent", "reconstruct"):
         answer: Any = getattr(model, method)(batch.x)
         _promise(answer.dtype == torch.float64, f"{method} does not keep float64")

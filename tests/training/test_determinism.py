@@ -22,6 +22,7 @@ import hashlib, json, sys
 import safetensors.torch
 from disentwine.data import Arrays, Pendulum
 from disentwine.models import MODELS
+from disentwine.testing import small_grid
 from disentwine.training.fit import fit
 from disentwine.training.trainer import fixed_noise
 
@@ -36,9 +37,12 @@ pendulum = Arrays(
 )
 digests = {}
 for name, cls in MODELS.items():
+    acts = "actions" in cls.fixed_by_data
+    dataset = small_grid((16, 16, 1)) if acts else pendulum
+    options = {"pretraining": 1} if acts else {}
     with fixed_noise(seed):
-        model = cls.for_data(pendulum)
-    fit(model, pendulum, steps=3, save_every=3, batch_size=16, threads=1, seed=seed)
+        model = cls.for_data(dataset, **options)
+    fit(model, dataset, steps=3, save_every=3, batch_size=16, threads=1, seed=seed)
     weights = {k: v.contiguous() for k, v in model.state_dict().items()}
     digests[name] = hashlib.sha256(safetensors.torch.save(weights)).hexdigest()
 print(json.dumps(digests))

@@ -24,11 +24,15 @@ class Batch(NamedTuple):
         x: (n, channels, height, width) images in [0, 1].
         u: (n, k) factors in their own units, NaN where an image carries no label.
         step: how many updates were made before this one, for schedules.
+        y: what became of each image under an action, where pairs are learnt from.
+        action: (n,) the number of that action.
     """
 
     x: Tensor
     u: Tensor
     step: int = 0
+    y: Tensor | None = None
+    action: Tensor | None = None
 
 
 class Losses(NamedTuple):
@@ -154,12 +158,19 @@ class Abducts(Protocol):
 
 
 @runtime_checkable
-class Transitions(Protocol):
+class Transits(Protocol):
     """Actions can be applied to an image, and retrieved from a pair of images."""
 
-    def apply(self, x: Any, action: Any) -> Any: ...
+    image_shape: tuple[int, int, int]
+    actions: tuple[str, ...]
 
-    def retrieve(self, x: Any, y: Any) -> Any: ...
+    def apply(self, x: Any, action: Any, *, times: int = 1) -> Any:
+        """The image after an action, or after several; by name or number."""
+        ...
+
+    def retrieve(self, x: Any, y: Any) -> Any:
+        """(n, actions) how probable it is that each action made y of x."""
+        ...
 
 
 @runtime_checkable
@@ -213,6 +224,35 @@ class VariesOneFactor(Protocol):
 
 
 @runtime_checkable
+class LearnsActions(Protocol):
+    """The model learns from pairs of images and the action between them, after it has learnt images.
+
+    Attributes:
+        actions: their names.
+        pretraining: updates on images alone, before those on pairs.
+        joint: whether images are learnt further with the pairs. Otherwise their codes stay as they
+            are, and pairs in training are pairs of codes.
+    """
+
+    actions: tuple[str, ...]
+    pretraining: int
+    joint: bool
+
+    def indices(self, x: Tensor) -> Tensor:
+        """The codes (n, d) that stand for images, as whole numbers."""
+        ...
+
+
+@runtime_checkable
+class Tended(Protocol):
+    """Something in the model moves by other means than gradients, once after each update."""
+
+    def after_update(self) -> None:
+        """Move it."""
+        ...
+
+
+@runtime_checkable
 class Watched(Protocol):
     """There are numbers to watch while the model trains, beside its losses."""
 
@@ -235,11 +275,13 @@ CAPABILITIES: dict[str, type] = {
     "decodes": Decodes,
     "generates": Generates,
     "intervenes": Intervenes,
-    "transitions": Transitions,
+    "transitions": Transits,
     "scores": Scores,
     "layered": Layered,
     "opposed": Opposed,
     "varies one factor": VariesOneFactor,
+    "learns actions": LearnsActions,
+    "tended": Tended,
     "watched": Watched,
 }
 

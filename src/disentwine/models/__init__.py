@@ -8,6 +8,7 @@ from disentwine.models.causal_vae import CausalVAE
 from disentwine.models.causal_vae_layered import LayeredCausalVAE
 from disentwine.models.causal_vae_unsup import UnsupervisedCausalVAE
 from disentwine.models.condition_vae import ConditionVAE
+from disentwine.models.ct_vae import CTVAE
 from disentwine.models.dc_ign import DCIGN
 from disentwine.models.dip_vae_i import DIPVAEI
 from disentwine.models.dip_vae_ii import DIPVAEII
@@ -15,6 +16,7 @@ from disentwine.models.factor_vae import FactorVAE
 from disentwine.models.hierarchical_vae import HierarchicalVAE
 from disentwine.models.infogan import InfoGAN
 from disentwine.models.ladder_vae import LadderVAE
+from disentwine.models.mcq_vae import MCQVAE, VQVAE
 from disentwine.models.vae import VAE
 from disentwine.models.wae_gan import WAEGAN
 from disentwine.models.wae_mmd import WAEMMD
@@ -36,15 +38,21 @@ MODELS: dict[str, type[Model]] = {
     "causal-vae/layered": LayeredCausalVAE,
     "causal-vae-unsup": UnsupervisedCausalVAE,
     "condition-vae": ConditionVAE,
+    "vq-vae": VQVAE,
+    "mcq-vae": MCQVAE,
+    "ct-vae": CTVAE,
     "causal-gan": CausalGAN,
 }
 
 __all__ = [
+    "CTVAE",
     "DCIGN",
     "DIPVAEI",
     "DIPVAEII",
+    "MCQVAE",
     "MODELS",
     "VAE",
+    "VQVAE",
     "WAEGAN",
     "WAEMMD",
     "BetaTCVAE",

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray
-from disentwine.contracts.model import VariesOneFactor
+from disentwine.contracts.model import LearnsActions, VariesOneFactor
 from disentwine.errors import DataError
+from disentwine.training.pairs import pair_splits
 
 
 class Groups(NamedTuple):
@@ -75,12 +76,17 @@ class OneFactorSplit:
 
 def with_batches_for(model: object, dataset: Dataset) -> Dataset:
     """The data set, its training split such that batches are as the model wants them."""
-    if not isinstance(model, VariesOneFactor):
+    split: dict[str, Any] = {}
+    if isinstance(model, VariesOneFactor):
+        train = OneFactorSplit(dataset.factors, dataset.split["train"], varied=model.varied)
+        split = {"train": train}
+    elif isinstance(model, LearnsActions):
+        split = pair_splits(dataset, pretraining=model.pretraining)
+    else:
         return dataset
-    train: Any = OneFactorSplit(dataset.factors, dataset.split["train"], varied=model.varied)
     view = copy(dataset)
     view.images = dataset.images  # a data set that draws its images when asked need not do so twice
-    view.split = {**dataset.split, "train": train}
+    view.split = {**dataset.split, **split}
     return view
 
 

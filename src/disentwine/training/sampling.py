@@ -6,7 +6,7 @@ Because nothing is remembered, a resumed run draws the same batches as one that 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -15,11 +15,19 @@ from torch import Tensor
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Batch
 from disentwine.nn.pictures import to_unit_range
-from disentwine.training.one_factor import OneFactorSplit
+
+
+@runtime_checkable
+class ChoosesBatches(Protocol):
+    """A split that has reasons to put certain images together."""
+
+    def batch(self, *, step: int, batch_size: int, seed: int, stream: int = 0) -> IndexArray:
+        """The images of one step, a function of its arguments alone."""
+        ...
 
 
 def batch_indices(
-    indices: IndexArray | OneFactorSplit,
+    indices: IndexArray | ChoosesBatches,
     *,
     step: int,
     batch_size: int,
@@ -36,7 +44,7 @@ def batch_indices(
     >>> sorted([*first.tolist(), *second.tolist()])
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
-    if isinstance(indices, OneFactorSplit):
+    if isinstance(indices, ChoosesBatches):
         return indices.batch(step=step, batch_size=batch_size, seed=seed, stream=stream)
     size = min(batch_size, len(indices))
     epoch, position = divmod(step, len(indices) // size)

@@ -13,10 +13,11 @@ from torch import nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from disentwine.contracts.dataset import Dataset, IndexArray
-from disentwine.contracts.model import Losses, Model
+from disentwine.contracts.model import LearnsActions, Losses, Model, Tended
 from disentwine.contracts.players import frozen
 from disentwine.errors import CheckpointError, DivergenceError, UsageError
 from disentwine.training.checkpoint import TRAINING, WEIGHTS, Checkpoint, load_weights
+from disentwine.training.pairs import PairSource
 from disentwine.training.player import Player, players_of
 from disentwine.training.sampling import BatchSource, batch_indices
 from disentwine.training.versions import versions
@@ -83,9 +84,13 @@ class Trainer:
         for player, optimiser in zip(self.players, optimisers, strict=True):
             player.optimiser = optimiser
             self.forward.mark_forward_method(player.loss)
-        self.source = BatchSource(
+        source = BatchSource(
             dataset, device=self.fabric.device, dtype=next(model.parameters()).dtype
         )
+        self.source: BatchSource | PairSource = source
+        if isinstance(model, LearnsActions):
+            drawn = max(0, steps - model.pretraining) * batch_size
+            self.source = PairSource(source, model, dataset.split["train"], drawn=drawn)
         torch.manual_seed(seed)
 
     def update(self) -> None:
@@ -104,6 +109,8 @@ class Trainer:
             means |= self._take_gradient(player)
         for player in self.players:
             player.move(step=self.step, steps=self.steps)
+        if isinstance(self.model, Tended):
+            self.model.after_update()
         self.step += 1
         # Built anew in the order of the terms, which a checkpoint does not keep.
         counted = means | {"updates": 1.0}

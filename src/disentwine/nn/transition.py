@@ -1,0 +1,187 @@
+"""The causal transition layer: what becomes of an image's codes under an action."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from disentwine.nn.pairs import Activation, PairNetworks
+
+Edges = Literal["sampled", "expected"]
+
+
+class ActionGraph(NamedTuple):
+    """Which nodes depend on which under each action, and which the action touches.
+
+    Arguments:
+        edges: M, (n, s, nodes, nodes): whether node i (third axis) depends on node j (last).
+        mask: R, (n, s, nodes): whether the action touches node i.
+        probabilities: (n, s, nodes, nodes) of the edges.
+        no_parents: (n, s, nodes) log-probability that a node depends on nothing.
+    """
+
+    edges: Tensor
+    mask: Tensor
+    probabilities: Tensor
+    no_parents: Tensor
+
+    def of(self, s: Tensor) -> ActionGraph:
+        """That of one action (n,) for each sample, with s of size 1."""
+        rows = torch.arange(len(s), device=s.device)
+        return ActionGraph(*(part[rows, s][:, None] for part in self))
+
+
+class TransitionLayer(nn.Module):
+    r"""$p(L_y | L_x, a) = \mathrm{GNN}([L_x, a, z]; M)$ (eq. 2) with
+    $M_{ij} \sim \mathrm{Bernoulli}(\sigma(\alpha_{ij}))$ (eq. 3).
+
+    Every node has the edges that network a gives it where the mask $R_{a,i}$ is on, and those of the
+    network without action elsewhere (eq. 4). A node hears of nothing but its parents, a noise node,
+    where it stands, and the action where the mask is on. The graph network is attention over all
+    pairs, weighed by M. Everything that does not depend on the action is computed once for all.
+
+    Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
+    M. Witbrock and G. Dobbie, 2023, section 3.4.
+
+    Arguments:
+        actions: how many; action number `actions` is to do nothing.
+        codebooks, positions, codes, dimensions: of what was quantized.
+        width: of a node.
+        heads: of the attention.
+        hidden: of the pair networks.
+        activation: of the pair networks.
+        edges: "sampled" by straight-through Gumbel in training, or "expected"; expected afterwards.
+        noise: numbers in z.
+
+    >>> layer = TransitionLayer(actions=4, codebooks=2, positions=9, codes=16, dimensions=8)
+    >>> log_p, graph = layer(torch.randn(5, 2, 9, 8))
+    >>> log_p.shape, graph.edges.shape
+    (torch.Size([5, 5, 18, 16]), torch.Size([5, 5, 18, 18]))
+    """
+
+    def __init__(
+        self,
+        *,
+        actions: int,
+        codebooks: int,
+        positions: int,
+        codes: int,
+        dimensions: int,
+        width: int = 64,
+        heads: int = 4,
+        hidden: int = 16,
+        activation: Activation = "relu",
+        edges: Edges = "sampled",
+        noise: int = 4,
+    ) -> None:
+        super().__init__()
+        self.actions, self.heads, self.edges, self.noise = actions, heads, edges, noise
+        nodes = codebooks * positions
+        self.enter = nn.Parameter(torch.randn(codebooks, dimensions, width) / math.sqrt(dimensions))
+        self.place = nn.Parameter(torch.randn(nodes, width) / math.sqrt(2))
+        self.pairs = PairNetworks(
+            networks=actions + 1, width=width, hidden=hidden, activation=activation
+        )
+        self.touch = nn.Linear(width, actions)
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.noise_key = nn.Parameter(torch.randn(heads, width // heads))
+        self.noise_value = nn.Linear(noise, width)
+        self.gather = nn.Linear(width, width)
+        self.stand = nn.Parameter(torch.randn(nodes, width) / math.sqrt(2))
+        self.first = nn.Linear(width, 2 * width)
+        self.shift = nn.Parameter(torch.randn(actions, 2 * width))
+        self.gain = nn.Parameter(0.1 * torch.randn(actions, 2 * width))
+        self.second = nn.Linear(2 * width, width)
+        self.norm = nn.LayerNorm(width)
+        self.leave = nn.Parameter(torch.randn(codebooks, width, codes) / math.sqrt(width))
+
+    def forward(self, vectors: Tensor, chosen: Tensor | None = None) -> tuple[Tensor, ActionGraph]:
+        """Log-probabilities (n, s, nodes, codes) of what each node becomes, and the graph.
+
+        Arguments:
+            vectors: (n, codebooks, positions, d) codes of $L_x$.
+            chosen: (n, s) actions; when omitted all of them, and then none (`actions` + 1).
+        """
+        x = self.nodes(vectors)
+        graph = self.graph(x, chosen)
+        return self.become(x, graph, chosen), graph
+
+    def nodes(self, vectors: Tensor) -> Tensor:
+        """Codes with their positions, (n, nodes, width)."""
+        return torch.einsum("ncpd,cde->ncpe", vectors, self.enter).flatten(1, 2) + self.place
+
+    def graph(self, x: Tensor, chosen: Tensor | None = None) -> ActionGraph:
+        """M and R of nodes (n, nodes, width) under actions (eq. 3 and 4)."""
+        none = torch.full((len(x), 1), self.actions, device=x.device)
+        touched = torch.cat([self.touch(x), x.new_full((*x.shape[:2], 1), -math.inf)], dim=2)
+        touched = touched.transpose(1, 2)  # (n, actions + 1, nodes); to do nothing touches none
+        if chosen is None:
+            alpha = self.pairs(x)
+            alpha, alpha_none = alpha, alpha[:, -1:]
+        else:
+            alpha = self.pairs(x, torch.cat([chosen, none], dim=1))
+            alpha, alpha_none = alpha[:, :-1], alpha[:, -1:]
+            touched = touched.gather(1, chosen[..., None].expand(-1, -1, x.shape[1]))
+        mask = self.draw(touched)
+        on = mask[..., None]
+        return ActionGraph(
+            edges=on * self.draw(alpha) + (1 - on) * self.draw(alpha_none),
+            mask=mask,
+            probabilities=on * alpha.sigmoid() + (1 - on) * alpha_none.sigmoid(),
+            no_parents=-(
+                mask * nn.functional.softplus(alpha).sum(-1)
+                + (1 - mask) * nn.functional.softplus(alpha_none).sum(-1)
+            ),
+        )
+
+    def draw(self, logits: Tensor) -> Tensor:
+        """Bernoulli trials whose gradient is that of their relaxation; in evaluation their mean.
+
+        Reference: Categorical Reparameterization with Gumbel-Softmax, E. Jang et al., 2017.
+        """
+        if not self.training or self.edges == "expected":
+            return logits.sigmoid()
+        u = torch.rand_like(logits).clamp_(1e-6, 1 - 1e-6)
+        soft = (logits + u.logit()).sigmoid()
+        return (soft > 0.5).to(soft.dtype) + soft - soft.detach()
+
+    def become(self, x: Tensor, graph: ActionGraph, chosen: Tensor | None = None) -> Tensor:
+        """Log-probabilities (n, s, nodes, codes) of what nodes become, given the graph (eq. 2)."""
+        message = self._listen(x, graph.edges) + self.stand
+        touched = graph.mask[..., None]
+        zero = self.shift.new_zeros(1, self.shift.shape[1])
+        shift, gain = torch.cat([self.shift, zero]), torch.cat([self.gain, zero])
+        if chosen is None:
+            shift, gain = shift[None, :, None], gain[None, :, None]
+        else:
+            shift, gain = shift[chosen][:, :, None], gain[chosen][:, :, None]
+        hidden = nn.functional.gelu(self.first(message) + touched * shift)
+        hidden = hidden + hidden * (touched * gain)
+        outcome = self.norm(message + self.second(hidden))
+        books = outcome.unflatten(2, (len(self.leave), -1))
+        logits = torch.einsum("nscpe,cek->nscpk", books, self.leave).flatten(2, 3)
+        return logits.log_softmax(-1)
+
+    def _listen(self, x: Tensor, edges: Tensor) -> Tensor:
+        """What every node hears from its parents and from the noise, (n, s, nodes, width)."""
+        n, nodes = x.shape[:2]
+        q, k, v = (
+            layer(x).view(n, nodes, self.heads, -1).transpose(1, 2)
+            for layer in (self.query, self.key, self.value)
+        )
+        scale = math.sqrt(q.shape[-1])
+        closeness = q @ k.transpose(-1, -2) / scale
+        to_noise = torch.einsum("nhid,hd->nhi", q, self.noise_key)[..., None] / scale
+        most = torch.maximum(closeness.amax(-1, keepdim=True), to_noise).detach()
+        weight, noise_weight = (closeness - most).exp(), (to_noise - most).exp()
+        z = torch.randn(n, self.noise, device=x.device, dtype=x.dtype)
+        z = z if self.training else torch.zeros_like(z)
+        noise = self.noise_value(z).view(n, self.heads, 1, -1)
+        heard = edges[:, :, None] * weight[:, None]  # (n, s, heads, nodes, nodes)
+        total = heard.sum(-1, keepdim=True) + noise_weight[:, None]
+        message = (heard @ v[:, None] + (noise_weight * noise)[:, None]) / total
+        gathered: Tensor = self.gather(message.transpose(2, 3).flatten(3))
+        return gathered

@@ -1,0 +1,60 @@
+"""Losses of a transition between codes and of the graph it follows.
+
+Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron, M. Witbrock
+and G. Dobbie, 2023, section 3.5.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def negative_log_likelihood(log_p: Tensor, codes: Tensor) -> Tensor:
+    r"""$-\sum_i \log p(L_i)$ of all nodes together (eq. 6, 7, 9, 10), in nats.
+
+    Arguments:
+        log_p: (..., nodes, codes) log-probabilities.
+        codes: (..., nodes) what the nodes became, or one-hot (..., nodes, codes), through which
+            gradients flow; axes of size 1 are repeated.
+
+    >>> negative_log_likelihood(torch.tensor([[[0.25, 0.75]]]).log(), torch.tensor([[1]])).exp()
+    tensor([1.3333])
+    """
+    if codes.is_floating_point():
+        return -(log_p * codes).sum((-2, -1))
+    index = codes.expand(log_p.shape[:-1])[..., None]
+    return -log_p.gather(-1, index)[..., 0].sum(-1)
+
+
+def from_identity(edges: Tensor) -> Tensor:
+    r"""$\|M - I\|^2$ (eq. 8) of graphs (n, nodes, nodes)."""
+    identity = torch.eye(edges.shape[-1], device=edges.device, dtype=edges.dtype)
+    return (edges - identity).square().sum((-2, -1))
+
+
+def edge_count(edges: Tensor) -> Tensor:
+    r"""$\|M\|^2$ (eq. 14), the number of edges of graphs (n, nodes, nodes)."""
+    return edges.square().sum((-2, -1))
+
+
+def edge_divergence(probabilities: Tensor) -> Tensor:
+    r"""$D_{KL}(q(M) \,\|\, p(M))$ (eq. 11 to 13): Bernoulli edges from those of a fair coin, which is what
+    a uniform law of their probability comes to.
+
+    >>> edge_divergence(torch.tensor([[[0.5, 1.0]]]))  # log 2
+    tensor([0.6931])
+    """
+    entropy: Tensor = torch.special.entr(probabilities) + torch.special.entr(1 - probabilities)
+    return (math.log(2) - entropy).sum((-2, -1))
+
+
+def lonely_nodes(log_alone: Tensor) -> Tensor:
+    r"""$\sum_i \|\prod_j (1 - \sigma(\alpha_{ij}))\|^2$ (eq. 15).
+
+    Arguments:
+        log_alone: (n, nodes) log-probability that a node depends on nothing.
+    """
+    return (2 * log_alone).exp().sum(-1)
