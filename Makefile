@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint prove bench clean
+.PHONY: demo test lint browser prove bench clean
 .DEFAULT_GOAL := demo
 
 # torch comes first and pinned: a bare "torch" would bring gigabytes of CUDA.
@@ -16,7 +16,7 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)
 	$(BIN)/disentwine demo
-	@echo "next: . $(BIN)/activate && disentwine --help"
+	@echo "next: . $(BIN)/activate && disentwine serve runs/demo --open"
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -24,7 +24,13 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
+# The page is tested in a real browser, which pip does not bring.
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
+	|| { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+	|| echo "no browser: the page's tests are skipped; for them, apt-get install chromium"
+
+test: lint browser
 	$(BIN)/pytest -n 2
 
 # Proofs that take minutes: survival of kills, exact resume over many of them.
