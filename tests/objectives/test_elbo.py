@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
 from disentwine.objectives.elbo import (
@@ -74,3 +75,23 @@ def test_bound_is_tight_for_the_exact_posterior_of_a_linear_gaussian_model() -> 
     exact = Normal(0.0, math.sqrt(w**2 + scale**2)).log_prob(x).item()
     standard_error = likelihoods.std().item() / math.sqrt(n)
     assert abs(elbo.item() - exact) < 4 * standard_error
+
+
+def test_bernoulli_has_the_slopes_of_torchs_own_cross_entropy() -> None:
+    """For pixels and logits, also where logits are beyond what float64 tells apart from a step."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(5, 7, dtype=torch.float64, generator=generator).requires_grad_()
+    spread = torch.tensor([[0.1], [1.0], [10.0], [50.0], [800.0]], dtype=torch.float64)
+    logits = spread * torch.randn(5, 7, dtype=torch.float64, generator=generator)
+    logits.requires_grad_()
+    assert torch.autograd.gradcheck(bernoulli_log_likelihood, (x[:3], logits[:3]))
+    weight = torch.rand(5, dtype=torch.float64, generator=generator)
+    ours = bernoulli_log_likelihood(x, logits)
+    theirs = -F.binary_cross_entropy_with_logits(logits, x, reduction="none").sum(1)
+    torch.testing.assert_close(ours, theirs)
+    for got, wanted in zip(
+        torch.autograd.grad(ours @ weight, (x, logits)),
+        torch.autograd.grad(theirs @ weight, (x, logits)),
+        strict=True,
+    ):
+        torch.testing.assert_close(got, wanted)
