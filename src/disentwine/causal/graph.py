@@ -143,6 +143,20 @@ class Graph:
         below = nx.descendants(self.to_networkx(), name)
         return tuple(node for node in self.order if node in below)
 
+    def following(self, held: Iterable[str]) -> tuple[str, ...]:
+        """All that interventions on several nodes move, causes first: what is held follows nothing.
+
+        >>> chain = Graph.from_edges(("a", "b", "c"), [("a", "b"), ("b", "c")])
+        >>> chain.following(["a"]), chain.following(["a", "b"])
+        (('b', 'c'), ('c',))
+        """
+        held = set(held)
+        moved = set(held)
+        for node in self.order:
+            if moved & set(self.parents(node)):
+                moved.add(node)
+        return tuple(node for node in self.order if node in moved - held)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graph) and self.to_json() == other.to_json()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -109,6 +109,12 @@ class CausalModel(Model, Generic[Latents]):
     def labels_of(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Standardised labels (n, k), and 1 where one is known, 0 where it is missing."""
         return self.standardise(batch.u), batch.u.isfinite().to(batch.x.dtype)
+
+    def following(self, moved: Iterable[int]) -> tuple[int, ...]:
+        """The concepts that follow when some are set, causes before their effects."""
+        index = self.concept_names.index
+        names = self.start.following(self.concept_names[i] for i in moved)
+        return tuple(map(index, names))
 
     @accepts_pictures
     def concepts(self, x: Tensor) -> Tensor:

@@ -9,20 +9,19 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from disentwine.causal.graph import Graph
 from disentwine.causal.knowledge import NOTHING, Knowledge
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, Positive, Share
-from disentwine.models.causal import CausalModel, Edges
+from disentwine.models.causal import Edges
 from disentwine.models.labels import Discovery
 from disentwine.models.latent import Likelihood
+from disentwine.models.linear_causes import LinearCausalModel
 from disentwine.models.pixels import PixelDecoder
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.nn.labelled import LabelledEncoder, hide_rows
 from disentwine.nn.networks import Network
 from disentwine.nn.scm import LinearSCM, MaskLayer
-from disentwine.objectives.acyclicity import acyclicity
 from disentwine.objectives.elbo import kl_to_standard_normal
 
 
@@ -34,7 +33,7 @@ class CausalLatents(NamedTuple):
     z_hat: Tensor
 
 
-class CausalVAE(CausalModel[CausalLatents]):
+class CausalVAE(LinearCausalModel[CausalLatents]):
     r"""$\epsilon = h(x, u) + \zeta$, $z = (I - A^T)^{-1} \epsilon$ (eq. 1),
     $\hat z_i = g_i(A_i \circ z) + \epsilon_i$ (eq. 2), $x = f(\hat z) + \xi$ (eq. 5); minimise
     $-\mathrm{ELBO} + \alpha H(A) + \beta l_u + \gamma l_m$ (eq. 14).
@@ -111,16 +110,6 @@ class CausalVAE(CausalModel[CausalLatents]):
         self.mask = MaskLayer(self.scm.edges, dimensions=dimensions)
         self.f = PixelDecoder(latent, image_shape, network=network, likelihood=likelihood)
 
-    @property
-    def graph(self) -> Graph:
-        """What causes what, with A as it is now for weights."""
-        weights = self.scm.A.detach().double().cpu().numpy()
-        return Graph(self.concept_names, weights, self.start.confidence)
-
-    def watched(self) -> dict[str, float]:
-        """A as it is now, edge by edge."""
-        return self.scm.named_weights(self.concept_names)
-
     def posterior(
         self, x: Tensor, u: Tensor | None = None, given: Tensor | None = None
     ) -> DiagonalGaussian:
@@ -130,7 +119,7 @@ class CausalVAE(CausalModel[CausalLatents]):
 
     def latents(self, epsilon: Tensor) -> CausalLatents:
         """The causal layer and the mask layer over flat exogenous terms."""
-        epsilon = self._by_concept(epsilon)
+        epsilon = self.by_concept(epsilon)
         z = self.scm(epsilon)
         return CausalLatents(epsilon, z, self.mask(z, self.scm.A) + epsilon)
 
@@ -139,16 +128,11 @@ class CausalVAE(CausalModel[CausalLatents]):
         u, known = self.labels_of(batch)
         q = self.posterior(batch.x, u, hide_rows(known, self.label_dropout))
         latents = self.latents(q.sample())
-        A, C = self.scm.A, self.scm.C
-        caused = self.scm.edges.any(dim=0)
-        unexplained = (latents.z - self.mask(latents.z, A))[:, caused].square().sum((1, 2))
         terms = {
             "reconstruction": -self.f.log_likelihood(batch.x, latents.z_hat.flatten(1)),
             "kl_epsilon": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
-            "kl_z": self._label_divergence(q, C, u, known),
-            "acyclicity": acyclicity(A),
-            "l_u": ((u - u @ A) * known)[:, caused].square().sum(1),
-            "l_m": unexplained,
+            "kl_z": self._label_divergence(q, self.scm.C, u, known),
+            **self.graph_terms(latents.z, u, known, mask=self.mask),
         }
         return Losses(terms, {"acyclicity": self.alpha, "l_u": self.beta, "l_m": self.gamma})
 
@@ -158,18 +142,14 @@ class CausalVAE(CausalModel[CausalLatents]):
         The covariance of z is $C \Sigma C^T$ with $\det C = 1$, since A is acyclic.
         """
         lambda_2 = self.label_deviation
-        log_variance = self._by_concept(q.log_variance)
-        mean = self.scm(self._by_concept(q.mean))
+        log_variance = self.by_concept(q.log_variance)
+        mean = self.scm(self.by_concept(q.mean))
         variance = torch.einsum("ij,njd->nid", C.square(), log_variance.exp())
         distance = (mean - u[..., None]).square()
         divergence: Tensor = 0.5 * ((variance + distance) / lambda_2**2 - 1 - log_variance) + log(
             lambda_2
         )
         return (divergence * known[..., None]).sum((1, 2))
-
-    def _by_concept(self, flat: Tensor) -> Tensor:
-        """(n, k d) to (n, k, d)."""
-        return flat.view(len(flat), -1, self.dimensions)
 
     def abduct(self, x: Tensor) -> CausalLatents:
         return self.latents(self.posterior(x).mean)
@@ -190,15 +170,10 @@ class CausalVAE(CausalModel[CausalLatents]):
         """
         A = self.scm.A
         z, z_hat = list(latents.z.unbind(1)), list(latents.z_hat.unbind(1))
-        touched = set(moved)
         for i, value in moved.items():
             change = (value - latents.z[:, i].mean(-1))[:, None]
             z[i], z_hat[i] = z[i] + change, z_hat[i] + change
-        for i in map(self.concept_names.index, self.start.order):
-            causes = set(torch.nonzero(self.scm.edges[:, i])[:, 0].tolist())
-            if i in moved or not causes & touched:
-                continue
-            touched.add(i)
+        for i in self.following(moved):
             now = torch.stack(z, dim=1)
             z[i] = torch.einsum("j,njd->nd", A[:, i], now) + latents.epsilon[:, i]
             z_hat[i] = self.mask.effect(i, now, A) + latents.epsilon[:, i]
