@@ -10,18 +10,18 @@ const MOST = 20;
 
 export async function show(root, { run, address, signal }) {
   const { shape } = run;
-  const labels = new Map(run.actions.map(({ id, label }) => [String(id), label]));
+  const labels = new Map(run.actions.map(({ id, label }) => [String(id), label.replace("-", "−")]));
   const now = picture("Now", { shape, class: "main" });
-  const truth = run.simulator && picture("Truth", { shape });
+  const truth = picture("Truth", { shape });
   const history = h("ol", { class: "frames history" });
   let image = null;
   let start = null;
-  let pressed = (address.actions ?? "").split(".").filter((id) => labels.has(id)).slice(0, MOST);
+  let pressed = (address.actions ?? "").split(",").filter((id) => labels.has(id)).slice(0, MOST);
   let steps = []; // pictures, the start first
   let turn = 0;
 
   const ids = new Map(run.actions.map(({ id }) => [String(id), id]));
-  const actions = run.actions.map(({ id, label }) => button(title(label), () => press(String(id)), { class: "action" }));
+  const actions = run.actions.map(({ id }) => button(title(labels.get(String(id))), () => press(String(id)), { class: "action" }));
   const undo = button("Undo", () => { pressed = pressed.slice(0, -1); act(); });
   const reset = button("Start again", () => { pressed = []; act(); });
   const guess = button("Which action was the last one?", () => retrieveLast());
@@ -35,7 +35,7 @@ export async function show(root, { run, address, signal }) {
 
   async function act() {
     const mine = ++turn;
-    remember({ image, actions: pressed.join(".") });
+    remember({ image, actions: pressed.join(",") });
     [undo.disabled, reset.disabled, guess.disabled] = [!pressed.length, !pressed.length, !pressed.length];
     try {
       const asked = pressed.map((id) => ids.get(id));
@@ -44,7 +44,8 @@ export async function show(root, { run, address, signal }) {
       steps = [start, ...found.pictures];
       const last = pressed.length ? labels.get(pressed.at(-1)) : "the start";
       await now.show(steps.at(-1), `After ${last}`, pressed.length ? `after ${last}` : "the start");
-      if (truth) await truth.show(found.truths?.at(-1) ?? (pressed.length ? null : start), "The simulator’s picture", "simulator");
+      const true_ = pressed.length ? found.truths?.at(-1) ?? null : start;
+      await truth.show(true_, "What the data have", true_ ? "from the data" : "not known");
       await drawHistory(mine);
       if (pressed.length) speak(`${last}: step ${pressed.length}.`);
     } catch (error) {
@@ -74,7 +75,7 @@ export async function show(root, { run, address, signal }) {
   async function retrieve(before, after) {
     try {
       const found = await ask(`runs/${run.id}/retrieve`, { body: { before, after }, signal });
-      answer.replaceChildren(...found.actions.slice(0, 8).map(({ id, label, probability }) => bar(title(label ?? labels.get(String(id))), probability ?? 0)));
+      answer.replaceChildren(...found.actions.slice(0, 8).map(({ id, label, probability }) => bar(title(labels.get(String(id)) ?? label), probability ?? 0)));
     } catch (error) {
       if (!signal.aborted) notice(error.message);
     }
@@ -104,7 +105,7 @@ export async function show(root, { run, address, signal }) {
   root.append(
     h("h1", { class: "unseen" }, "Transitions"),
     h("section", { class: "choose" }, images.element),
-    h("section", { class: "stage pair panel", "aria-label": "Pictures" }, h("div", { class: "pictures" }, now.element, truth ? truth.element : "")),
+    h("section", { class: "stage pair panel", "aria-label": "Pictures" }, h("div", { class: "pictures" }, now.element, truth.element)),
     h("section", { class: "side panel" }, h("h2", {}, "Press an action"), h("div", { class: "actions" }, actions), h("div", { class: "tools" }, undo, reset)),
     h("section", { class: "film panel", "aria-label": "History" }, h("h2", {}, "What happened"), history),
     h("section", { class: "asked panel" },
