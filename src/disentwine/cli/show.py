@@ -35,3 +35,4 @@ def show_run(run: Run) -> None:
     found = evaluate_run(run)
     print_scores(found.scores, title=scores_title(run, found.split))
     print(f"report: {write_report(run, found=found)}")
+    print(f"to try it out: disentwine serve {run.path}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from starlette.types import ASGIApp
 
 from disentwine.errors import DataError, DisentwineError, UsageError
 from disentwine.serve.files import INDEX, media_type, page_files
-from disentwine.serve.guard import Guard
+from disentwine.serve.guard import Guard, is_loopback
 from disentwine.serve.handbook import handbook
 from disentwine.serve.library import Library
 from disentwine.serve.opened import MissingError
@@ -62,7 +63,13 @@ def create_app(
     _tell_errors(app)
     app.add_api_route("/docs", _docs, include_in_schema=False)
     app.add_api_route("/{name:path}", _file, methods=["GET", "HEAD"], include_in_schema=False)
-    return Guard(app, host=host)
+    return Guard(app, host=host, names=[] if is_loopback(host) else own_names())
+
+
+def own_names() -> list[str]:
+    """What others on the network may call this machine."""
+    name = socket.gethostname()
+    return [name, f"{name}.local"]
 
 
 def _docs(request: Request) -> Response:
@@ -100,6 +107,10 @@ def _tell_errors(app: FastAPI) -> None:
     @app.exception_handler(DisentwineError)
     async def wrong(_: Request, error: DisentwineError) -> Response:
         return answer(422 if isinstance(error, UsageError | DataError) else 400, error)
+
+    @app.exception_handler(Exception)
+    async def fault(_: Request, error: Exception) -> Response:
+        return answer(500, "a fault of the server: its terminal says which")
 
     @app.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> Response:

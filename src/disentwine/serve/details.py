@@ -10,6 +10,7 @@ import numpy as np
 
 from disentwine.causal.graph import Graph
 from disentwine.contracts.model import Intervenes
+from disentwine.serve.actions import actions_of
 from disentwine.serve.concepts import number
 from disentwine.serve.library import Entry
 from disentwine.serve.opened import Opened
@@ -31,7 +32,7 @@ def describe(entry: Entry, opened: Opened) -> RunDetails:
         concepts=opened.concepts,
         latents=opened.latents,
         latent_names=opened.latent_names,
-        actions=[],
+        actions=actions_of(opened),
         graph=learnt_graph(model.graph) if isinstance(model, Intervenes) else None,
         true_graph=true_graph(dataset.graph) if dataset and dataset.graph is not None else None,
         examples=len(opened.examples),
@@ -91,16 +92,24 @@ def training(entry: Entry, after: int) -> TrainingAnswer:
     run = Run(entry.path)
     records = run.metrics
     last = max((record["step"] for record in records), default=0)
-    rows = [record for record in records if record["step"] > after or not after]
-    if len(rows) > MOST_ROWS:
-        kept = np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).round().astype(int))
-        rows = [rows[i] for i in kept]
+    rows = _thinned([record for record in records if record["step"] > after or not after])
     return TrainingAnswer(
         finished=run.finished,
         step=last,
         steps=run.recipe.training["steps"],
         rows=[{name: _plain(value) for name, value in row.items()} for row in rows],
     )
+
+
+def _thinned(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """An even choice of each kind of record, first and last kept: validations are few."""
+    kinds = {record["kind"] for record in records}
+    kept: set[int] = set()
+    for kind in kinds:
+        places = np.array([i for i, record in enumerate(records) if record["kind"] == kind])
+        most = min(len(places), MOST_ROWS // len(kinds))
+        kept.update(places[np.linspace(0, len(places) - 1, most).round().astype(int)].tolist())
+    return [records[i] for i in sorted(kept)]
 
 
 def _plain(value: Any) -> float | str | None:

@@ -131,7 +131,7 @@ class Guard:
         except ValueError:
             return False
         # A number cannot be rebound as a name can; which ones reach us, binding decides.
-        return address.is_loopback or not _is_loopback(self.host)
+        return address.is_loopback or not is_loopback(self.host)
 
     async def _read(self, scope: Scope, receive: Receive, most: int) -> bytes:
         too_large = RefusalError(413, f"the body is larger than {most:,} bytes")
@@ -158,7 +158,12 @@ class Guard:
             ) from None
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own, that no other can reach.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
+    (True, False)
+    """
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -12,7 +12,7 @@ from pathlib import Path
 from disentwine.contracts.dataset import Dataset, Simulates
 from disentwine.contracts.model import capabilities
 from disentwine.data import DATASETS
-from disentwine.errors import CheckpointError, DisentwineError
+from disentwine.errors import DisentwineError
 from disentwine.serve.opened import MissingError, Opened
 from disentwine.serve.schema import RunSummary
 from disentwine.training.checkpoint import checkpoint_steps
@@ -60,6 +60,7 @@ class Entry:
         self.opened: Opened | None = None
         self._saved: list[int] = []
         self._looked = 0.0
+        self._settled = False
         self._known: list[str] = []
 
     @property
@@ -68,29 +69,33 @@ class Entry:
 
     @property
     def stale(self) -> bool:
-        """Whether it is time to look for newer weights."""
-        return self.opened is None or time.monotonic() - self._looked > FRESH_SECONDS
+        """Whether it is time to look for newer weights; a finished run has its last."""
+        if self.opened is None:
+            return True
+        return not self._settled and time.monotonic() - self._looked > FRESH_SECONDS
 
     def open(self) -> Opened:
         """Load the weights, or newer ones where training has saved some."""
         self._looked = time.monotonic()
+        settled = self.run.finished
         saved = checkpoint_steps(self.run.checkpoints)
         if self.opened is not None and saved == self._saved:
+            self._settled = settled
             return self.opened
         if not saved:
             raise MissingError(f"{self.name} has no checkpoint yet: let it train for a while")
         try:
             run = Run(self.path)
             model, step = run.model, run.checkpoint.step
-        except CheckpointError:
+        except DisentwineError as error:
             # Training may have removed it between the listing and the reading.
             if self.opened is not None:
                 return self.opened
-            raise
+            raise MissingError(str(error).replace(str(self.path), self.name)) from error
         if self.opened is None or self.opened.step != step:
             dataset = self.opened.dataset if self.opened else self.shelf.find(run)
             self.opened = Opened(model, dataset, step)
-        self.run, self._saved = run, saved
+        self.run, self._saved, self._settled = run, saved, settled
         return self.opened
 
     def summary(self) -> RunSummary:

@@ -147,6 +147,7 @@ class Seen:
         self.model = model
         self.picture = picture
         self.index = index
+        self.after_actions: dict[tuple[str, ...], str] = {}
 
     @cached_property
     def latents(self) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 
-from disentwine.serve import details, explore
+from disentwine.serve import actions, details, explore
 from disentwine.serve import schema as s
 from disentwine.serve.library import Entry, Library
 from disentwine.serve.opened import Opened, Seen
@@ -190,6 +190,22 @@ async def sample(visited: Visited, body: s.SampleRequest) -> s.SampleAnswer:
     """New images, also from a world in which concepts are set."""
     return await visited.compute(
         lambda: explore.sample(visited.opened, body.count, body.do, body.seed)
+    )
+
+
+@router.post("/runs/{run}/apply")
+async def apply(visited: Visited, body: s.ApplyRequest, turn: Turned) -> s.ApplyAnswer:
+    """The picture after each of some actions, one upon the other."""
+    return await visited.compute(
+        lambda: actions.apply(visited.opened, visited.see(body.image), body.actions), turn
+    )
+
+
+@router.post("/runs/{run}/retrieve")
+async def retrieve(visited: Visited, body: s.RetrieveRequest) -> s.RetrieveAnswer:
+    """Which action made one picture of another, the most probable first."""
+    return await visited.compute(
+        lambda: actions.retrieve(visited.opened, visited.see(body.before), visited.see(body.after))
     )
 
 

@@ -166,7 +166,7 @@ class SampleAnswer(BaseModel):
 
 class ApplyAnswer(BaseModel):
     pictures: list[Picture]
-    truths: list[Picture] | None
+    truths: list[Picture | None] | None
 
 
 class LikelyAction(Action):

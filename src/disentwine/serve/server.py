@@ -8,10 +8,13 @@ import webbrowser
 from collections.abc import Iterable
 from pathlib import Path
 
+import torch
 import uvicorn
+from starlette.types import ASGIApp
 
 from disentwine.errors import UsageError
 from disentwine.serve.app import create_app
+from disentwine.serve.guard import is_loopback
 
 BACKLOG = 256
 
@@ -51,13 +54,23 @@ def serve_runs(
         port: 0 for any that is free.
         open_page: show it in a browser.
     """
+    # For one image at a time, threads wait for one another longer than they compute.
+    torch.set_num_threads(1)
     app = create_app(paths, host=host)
     listener = listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listener.getsockname()[1]}/"
     print(f"the page: {address}   (Ctrl-C ends it)", flush=True)
+    if not is_loopback(host):
+        print("there is no log-in: everybody who reaches this address may use it", flush=True)
     if open_page:
         threading.Timer(0.5, webbrowser.open, (address,)).start()
+    with listener:
+        server_of(app).run(sockets=[listener])
+
+
+def server_of(app: ASGIApp) -> uvicorn.Server:
+    """What listens for an application, with little patience for those who only keep a line busy."""
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -68,5 +81,4 @@ def serve_runs(
         server_header=False,
         proxy_headers=False,
     )
-    with listener:
-        uvicorn.Server(config).run(sockets=[listener])
+    return uvicorn.Server(config)

@@ -1,0 +1,85 @@
+"""How quickly the explorer answers a slider: time of the server, of the round trip, and of the processor.
+
+    python benchmarks/serve.py [--requests 200] [--size 96] [--models causal-vae causal-vae/layered]
+
+One user drags the light: a request after the other, each with another angle. The processor's time
+tells what an answer costs where other work shares the machine. `--threads` compares numbers of
+threads in this process, without the web.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from serving import Client, make_run, serving
+
+from disentwine.serve.explore import intervene
+from disentwine.serve.library import Library
+from disentwine.serve.uploads import Uploads
+
+
+def angles(n: int) -> list[float]:
+    """Where a hand that drags a slider to and fro passes by."""
+    return (90 + 30 * np.sin(np.linspace(0, 20, n))).tolist()
+
+
+def over_http(run: Path, *, requests: int) -> str:
+    """Milliseconds of a slider's requests, the first one aside."""
+    server_times, round_trips = [], []
+    with serving(run) as server:
+        client = Client(server.port)
+        name = client.ask("/api/runs").body[0]["id"]
+        do = f"/api/runs/{name}/do"
+        client.ask(do, {"image": "t-0", "do": {"light_angle": 90.0}})
+        before = server.processor_seconds()
+        for i, angle in enumerate(angles(requests)):
+            turn = {"X-Client": "hand", "X-Sequence": str(i)}
+            answer = client.ask(do, {"image": "t-0", "do": {"light_angle": angle}}, **turn)
+            assert answer.status == 200, answer.body
+            server_times.append(answer.body["milliseconds"])
+            round_trips.append(1000 * answer.seconds)
+        processor = 1000 * (server.processor_seconds() - before) / requests
+    parts = [f"{np.percentile(t, q):8.1f}" for t in (server_times, round_trips) for q in (50, 95)]
+    return "".join([*parts, f"{processor:11.1f}"])
+
+
+def in_process(run: Path, *, threads: int, requests: int) -> tuple[float, float]:
+    """Median and 95th percentile of the milliseconds of an intervention, without the web."""
+    torch.set_num_threads(threads)
+    (entry,) = Library([run]).entries.values()
+    opened = entry.open()
+    seen = opened.look("t-0", Uploads().read)
+    intervene(opened, seen, {})
+    times = []
+    for angle in angles(requests):
+        start = time.perf_counter()
+        intervene(opened, seen, {"light_angle": angle})
+        times.append(1000 * (time.perf_counter() - start))
+    return float(np.percentile(times, 50)), float(np.percentile(times, 95))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--requests", type=int, default=200)
+    parser.add_argument("--size", type=int, default=96)
+    parser.add_argument("--models", nargs="+", default=["causal-vae", "causal-vae/layered"])
+    parser.add_argument("--threads", type=int, nargs="*", default=[])
+    options = parser.parse_args()
+    print(f"milliseconds of a do at {options.size} x {options.size}")
+    print(f"{'':<20}  server: 50 %    95 %  trip: 50 %    95 %  processor")
+    with tempfile.TemporaryDirectory() as folder:
+        for model in options.models:
+            run = make_run(Path(folder), model=model, size=options.size)
+            print(f"{model:<20}", over_http(run, requests=options.requests))
+            for threads in options.threads:
+                half, most = in_process(run, threads=threads, requests=options.requests)
+                print(f"{'':<4}{threads} threads, no web {half:.1f} (median) {most:.1f} (95 %)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""A real browser before a real server, which serves runs that were trained for a few seconds."""
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import uvicorn
+from filelock import FileLock
+
+from disentwine import data, fit
+from disentwine.causal.graph import Graph
+from disentwine.contracts.model import Batch, Losses, Model
+from disentwine.models import MODELS, LayeredCausalVAE
+from disentwine.nn.convolutional import ImageShape
+from disentwine.serve.app import create_app
+
+BROWSERS = ("chromium", "google-chrome")
+MISSING = "the page's tests need a browser: apt-get install chromium, or install Google Chrome"
+PATIENCE = 60_000  # milliseconds; a machine may be busy, and a test that passes does not wait
+
+
+class Shifts(Model):
+    """Actions whose effect is known to the pixel: a picture moves to the right or to the left."""
+
+    def __init__(self, *, image_shape: ImageShape) -> None:
+        super().__init__()
+        self.image_shape = image_shape
+        self.actions = ("+right", "-right")
+        self.unused = torch.nn.Parameter(torch.zeros(()))
+
+    def loss(self, batch: Batch) -> Losses:
+        return Losses({"nothing": self.unused * batch.x.mean((1, 2, 3))})
+
+    def represent(self, x: Any) -> Any:
+        return np.asarray(x, dtype=np.float64).mean(axis=(-3, -2))
+
+    def reconstruct(self, x: Any) -> Any:
+        return x
+
+    def apply(self, x: Any, action: Any, *, times: int = 1) -> Any:
+        names = [action] if isinstance(action, str) else list(action)
+        steps = sum(4 if name[0] == "+" else -4 for name in names)
+        return np.roll(x, times * steps, axis=-2)
+
+    def retrieve(self, x: Any, y: Any) -> Any:
+        apart = [np.square(self.apply(x, name) / 255 - y / 255).mean() for name in self.actions]
+        likely = np.exp(-1000 * np.array(apart))
+        return likely / likely.sum()
+
+
+def small_layered(pendulum: data.Pendulum) -> LayeredCausalVAE:
+    """With the graph and the regions that `for_data` would take ten seconds to learn."""
+    labels = pendulum.factors[pendulum.split["train"]]
+    return LayeredCausalVAE(
+        image_shape=pendulum.image_shape,
+        concept_names=pendulum.names,
+        label_mean=tuple(map(float, labels.mean(axis=0))),
+        label_scale=tuple(map(float, labels.std(axis=0))),
+        learnt_graph=Graph.from_networkx(pendulum.graph, pendulum.names).to_json(),
+        groups=((0,), (1,), (2, 3)),
+        boxes=((14, 7, 28, 26), (3, 3, 9, 30), (26, 6, 29, 30)),
+    )
+
+
+@pytest.fixture(scope="session")
+def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
+    """A causal run that is good enough to be believed, a poor one, and one with actions.
+
+    Made once, also where several processes share the tests.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "page-runs"
+    MODELS["shifts"] = Shifts
+    with FileLock(folder.with_suffix(".lock")):
+        if not folder.exists():
+            pendulum = data.Pendulum(size=32)
+            pendulum.split = {**pendulum.split, "validation": pendulum.split["validation"][:32]}
+            torch.manual_seed(0)
+            usual: dict[str, Any] = {"threads": 1, "progress": False, "device": "cpu"}
+            rates = {"learning_rate": 0.003, "final_learning_rate": 2e-5}
+            good = small_layered(pendulum)
+            fit(good, pendulum, out=folder / "good", steps=250, batch_size=32, **rates, **usual)
+            fit(small_layered(pendulum), pendulum, out=folder / "poor", steps=2, **usual)
+            shifts = Shifts.for_data(pendulum)
+            fit(shifts, pendulum, out=folder / "shifts", steps=1, batch_size=4, **usual)
+    yield [folder / name for name in ("good", "poor", "shifts")]
+    del MODELS["shifts"]
+
+
+@pytest.fixture(scope="session")
+def address(page_runs: list[Path], runs: Path) -> Iterator[str]:
+    """Where the page is."""
+    app = create_app([*page_runs, runs / "plain"], seconds=60)
+    config = uvicorn.Config(app, port=0, log_level="error", ws="none", lifespan="on")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive(), "the server did not start"
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium or Chrome; nothing is downloaded. In CI, to have none is a failure."""
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(MISSING)
+        pytest.skip(MISSING)
+    playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    # Chromium refuses to be sandboxed for root, as tests in containers are.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with playwright.sync_playwright() as play:
+        browser = play.chromium.launch(
+            executable_path=found, args=arguments, timeout=PATIENCE, headless=True
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
+    """Open the page in a visit of its own; whatever its console complains of is a failure."""
+    contexts, complaints = [], []
+
+    def visit(
+        place: str = "", *, expect: str = ".view", phone: bool = False, **options: Any
+    ) -> Any:
+        size = {"width": 390, "height": 844} if phone else {"width": 1280, "height": 800}
+        context = browser.new_context(viewport=size, has_touch=phone, **options)
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+        page.goto(place if "://" in place else f"{address}/{place}")
+        page.wait_for_selector(expect)
+        return page
+
+    visit.complaints = complaints  # type: ignore[attr-defined]
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not complaints

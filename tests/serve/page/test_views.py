@@ -1,0 +1,149 @@
+"""The other views, and the frame around them, in a real browser."""
+
+from typing import Any
+
+import pytest
+
+VIEWS = ("intervene", "graph", "scores", "compare", "training")
+
+
+def tabs(page: Any) -> list[str]:
+    return [name.lower() for name in page.locator("#tabs a").all_text_contents()]
+
+
+def run_ids(page: Any) -> dict[str, str]:
+    return page.evaluate(
+        "fetch('api/runs').then(a => a.json())"
+        ".then(runs => Object.fromEntries(runs.map(run => [run.name, run.id])))"
+    )
+
+
+@pytest.mark.parametrize(("scheme", "phone"), [("light", False), ("dark", True)])
+def test_every_view_opens_named_and_in_its_width(visit: Any, scheme: str, phone: bool) -> None:
+    page = visit(phone=phone, color_scheme=scheme)
+    assert tuple(tabs(page)) == VIEWS
+    for view in VIEWS:
+        page.locator("#tabs a", has_text=view.capitalize()).click()
+        page.wait_for_selector(f".view.{view}")
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+        nameless = page.evaluate(
+            """() => [...document.querySelectorAll("button, select, input, [role=img]")]
+              .filter(e => !e.hidden && !e.ariaLabel && !e.labels?.length && !e.textContent.trim())
+              .map(e => e.outerHTML)"""
+        )
+        assert not nameless
+        assert page.evaluate("[...document.images].every(i => i.hasAttribute('alt'))")
+        assert page.locator("[aria-current=page]").count() == 1
+        assert page.title().lower().startswith(view)
+
+
+def test_the_theme_is_chosen_and_kept(visit: Any) -> None:
+    page = visit("#/scores", color_scheme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.locator("#theme").click()
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.reload()
+    page.wait_for_selector(".view")
+    assert page.evaluate(ground) == dark
+    page.locator("#theme").click()
+    assert page.evaluate(ground) == light
+
+
+def test_codes_are_traversed_and_new_pictures_drawn(visit: Any) -> None:
+    page = visit()
+    ids = run_ids(page)
+    page.locator("#runs").select_option(ids["plain"])
+    page.wait_for_selector(".view.traverse .slider")
+    assert tabs(page) == ["traverse", "scores", "training"] or "graph" in tabs(page)
+    before = page.locator(".picture.main img").get_attribute("src")
+    page.locator("#slider-0").press("End")
+    page.wait_for_function(
+        "src => document.querySelector('.picture.main img').src !== src", arg=before
+    )
+    page.wait_for_function("location.hash.includes('codes=0:')")
+    assert page.locator(".samples img").count() == 16
+
+
+def test_actions_are_pressed_and_retrieved(visit: Any) -> None:
+    page = visit()
+    shifts = run_ids(page)["shifts"]
+    page = visit(f"#/transitions/{shifts}?image=t-2")
+    for pressed in (2, 3):
+        page.get_by_role("button", name="+ Right", exact=False).first.click()
+        page.wait_for_function(
+            "n => document.querySelectorAll('.history li').length === n", arg=pressed
+        )
+    page.get_by_role("button", name="Which action was the last one?").click()
+    page.wait_for_selector(".bar-row")
+    best = page.locator(".bar-row").first
+    assert "ight" in best.text_content()
+    assert best.text_content().startswith("+")
+    assert int(best.locator(".number").text_content().rstrip("%")) > 90
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_function("document.querySelectorAll('.history li').length === 2")
+    assert page.evaluate("location.hash").count("right") <= 2
+    strips = page.locator(".asked .strip")
+    strips.nth(0).locator("label").nth(4).click()
+    strips.nth(1).locator("label").nth(4).click()
+    page.wait_for_function(
+        "parseInt(document.querySelector('.bar-row .number').textContent) <= 60"
+    )  # the same picture twice tells nothing
+
+
+def test_two_runs_are_compared_under_one_intervention(visit: Any) -> None:
+    page = visit("#/compare?image=t-3&do=light_angle:70")
+    page.wait_for_function("document.querySelectorAll('.picture.main .note').length === 2")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.picture.main .note')].every(e => e.textContent.startsWith('error'))"
+    )
+    good, poor = (
+        float(text.removeprefix("error ").replace("−", "-"))
+        for text in page.locator(".picture.main .note").all_text_contents()
+    )
+    assert good < poor / 4
+
+
+def test_losses_grow_while_a_run_trains(visit: Any) -> None:
+    page = visit("#/scores")
+    told = [0]
+
+    def answer(route: Any) -> None:
+        told[0] += 1
+        rows = [{"kind": "train", "step": 10 * i, "loss": 1 / (i + 1)} for i in range(5 * told[0])]
+        route.fulfill(json={"finished": told[0] > 1, "step": 50, "steps": 100, "rows": rows})
+
+    page.route("**/training?*", answer)
+    page.get_by_role("link", name="Training").click()
+    page.get_by_text("training now").wait_for()
+    first = page.locator(".chart path.train").get_attribute("d")
+    page.get_by_text("Finished").wait_for()
+    assert page.locator(".chart path.train").get_attribute("d").count("L") > first.count("L")
+
+
+def test_a_busy_server_is_asked_again_and_a_lost_one_is_told(visit: Any) -> None:
+    page = visit("#/intervene?image=t-3")
+    page.wait_for_selector(".picture.main img")
+    refused: list[str] = []
+
+    def busy(route: Any) -> None:
+        refused.append(route.request.url)
+        route.fulfill(status=503, headers={"Retry-After": "0.1"}, json={"detail": "too many"})
+
+    page.route("**/do", busy, times=1)
+    page.locator("#slider-light_angle").fill("70")
+    page.wait_for_selector(".node.moved")
+    assert len(refused) == 1
+    page.route("**/do", lambda route: route.abort())
+    page.locator("#slider-light_angle").fill("90")
+    page.wait_for_selector("#notice:not([hidden])")
+    assert "does not answer" in page.locator("#notice").text_content()
+    visit.complaints.clear()  # the browser tells of both on its console
+
+
+def test_a_link_to_a_run_that_is_not_here_says_so(visit: Any) -> None:
+    page = visit("#/intervene/nowhere?image=t-1")
+    page.wait_for_selector("#notice:not([hidden])")
+    assert "not open here" in page.locator("#notice").text_content()
