@@ -1,36 +1,47 @@
-"""Make the pictures that README shows: python docs/pictures.py"""
+"""Make the picture that README shows, from the run that `disentwine demo` leaves:
+
+python docs/pictures.py runs/demo
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
 
-from disentwine import data
+from disentwine import load_run
 from disentwine.figures import labelled_rows, save_figure
 
 HERE = Path(__file__).parent / "images"
+SWEEPS = {
+    "light_angle": np.linspace(62, 124, 7),
+    "shadow_position": np.linspace(4, 16, 7),
+}
 
 
-def interventions() -> None:
-    """One scene, and what it would have been had one thing been different."""
-    pendulum = data.Pendulum(size=96)
-    scene = pendulum.factors[[4400]]
-    sweeps = {
-        "pendulum_angle": np.linspace(-34, 36, 7),
-        "light_angle": np.linspace(58, 128, 7),
-        "shadow_length": np.linspace(3, 10, 7),
-        "shadow_position": np.linspace(3, 17, 7),
-    }
-    rows = [
-        np.concatenate([pendulum.simulate(scene, do={name: v}).images for v in values])
-        for name, values in sweeps.items()
-    ]
-    labels = [f"do({name.replace('_', ' ')})" for name in sweeps]
-    figure = labelled_rows(np.stack(rows), labels)
-    print(save_figure(figure, HERE / "interventions.png"))
+def interventions(run: Path) -> None:
+    """One test image, and what the model and the simulator say it would have been."""
+    opened = load_run(run)
+    model, pendulum = opened.model, opened.dataset
+    test = pendulum.split["test"]
+    chosen = np.abs(pendulum.factors[test][:, :2] - (8, 100)).sum(axis=1).argmin()
+    index = test[[chosen]]
+    rows, labels = [], []
+    for name, values in SWEEPS.items():
+        images, factors = (
+            np.repeat(a[index], 7, axis=0) for a in (pendulum.images, pendulum.factors)
+        )
+        rows += [
+            model.do(images, {name: values}),
+            pendulum.simulate(factors, {name: values}).images,
+        ]
+        labels += [f"do({name.replace('_', ' ')})", "the simulator's"]
+    print(save_figure(labelled_rows(np.stack(rows), labels), HERE / "interventions.png"))
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
     HERE.mkdir(exist_ok=True)
-    interventions()
+    interventions(Path(sys.argv[1]))

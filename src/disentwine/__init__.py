@@ -18,7 +18,7 @@ if "OMP_WAIT_POLICY" not in os.environ:
 
 if TYPE_CHECKING:
     from disentwine import data
-    from disentwine.models import VAE, BetaVAE, CausalVAE
+    from disentwine.models import VAE, BetaVAE, CausalVAE, LayeredCausalVAE
     from disentwine.report import evaluate
     from disentwine.training.fit import fit
     from disentwine.training.run import load_run
@@ -28,12 +28,22 @@ _HOMES = {
     "VAE": "disentwine.models",
     "BetaVAE": "disentwine.models",
     "CausalVAE": "disentwine.models",
+    "LayeredCausalVAE": "disentwine.models",
     "evaluate": "disentwine.report",
     "fit": "disentwine.training.fit",
     "load_run": "disentwine.training.run",
 }
 
-__all__ = ["VAE", "BetaVAE", "CausalVAE", "data", "evaluate", "fit", "load_run"]
+__all__ = [
+    "VAE",
+    "BetaVAE",
+    "CausalVAE",
+    "LayeredCausalVAE",
+    "data",
+    "evaluate",
+    "fit",
+    "load_run",
+]
 
 
 def __getattr__(name: str) -> Any:
