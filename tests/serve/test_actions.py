@@ -67,7 +67,7 @@ def seen_at(opened: Opened, place: int) -> Seen:
 
 
 def test_actions_are_listed(opened: Opened) -> None:
-    assert [(a.id, a.label) for a in actions_of(opened)][0] == ("+x", "+ x")
+    assert next((a.id, a.label) for a in actions_of(opened)) == ("+x", "+ x")
     assert len(actions_of(opened)) == 4
 
 

@@ -54,26 +54,28 @@ def where(client: TestClient) -> str:
 class Hand:
     """Sends requests without waiting for their answers, each surely behind the one before."""
 
-    def __init__(self, client: TestClient, where: str, pool: ThreadPoolExecutor) -> None:
-        self.client, self.where, self.pool = client, where, pool
+    def __init__(
+        self, client: TestClient, where: str, slow: Slow, pool: ThreadPoolExecutor
+    ) -> None:
+        self.client, self.where, self.slow, self.pool = client, where, slow, pool
         self.worker = client.app.app.state.explorer.models  # type: ignore[attr-defined]
 
     def move(self, angle: float, **headers: str) -> "Future[Any]":
         body = {"image": "t-0", "do": {"light_angle": angle}}
-        before = self._queue()
+        before = self._state()
         sent = self.pool.submit(self.client.post, self.where, json=body, headers=headers)
-        end = time.monotonic() + 60
-        while self._queue() == before and not sent.done() and time.monotonic() < end:
+        while self._state() == before and not sent.done():
             time.sleep(0.002)
         return sent
 
-    def _queue(self) -> list[int]:
-        return [id(job) for job in list(self.worker._jobs)]
+    def _state(self) -> list[int]:
+        """Something else once the request waits, or is being answered."""
+        return [len(self.slow.asked), *(id(job) for job in list(self.worker._jobs))]
 
 
 def test_only_the_newest_position_is_painted(client: TestClient, where: str, slow: Slow) -> None:
     with ThreadPoolExecutor(8) as pool:
-        hand = Hand(client, where, pool)
+        hand = Hand(client, where, slow, pool)
         first = hand.move(60, **{"x-client": "a", "x-sequence": "0"})
         while not slow.asked:
             time.sleep(0.002)
@@ -89,7 +91,7 @@ def test_only_the_newest_position_is_painted(client: TestClient, where: str, slo
 
 def test_a_full_queue_is_told_when_to_come_back(client: TestClient, where: str, slow: Slow) -> None:
     with ThreadPoolExecutor(8) as pool:
-        hand = Hand(client, where, pool)
+        hand = Hand(client, where, slow, pool)
         sent = [hand.move(60)]
         while not slow.asked:
             time.sleep(0.002)
