@@ -30,8 +30,19 @@ def study(
         Path | None,
         typer.Option(help="Where to write; by default results/, for smoke runs/smoke/."),
     ] = None,
+    stages: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many stages to make, the most telling come first."),
+    ] = None,
+    finished: Annotated[
+        bool,
+        typer.Option("--finished", help="Train nothing: write results of what is finished."),
+    ] = False,
 ) -> None:
-    """Re-run the table of a paper; run again, it goes on where it stopped."""
+    """Re-run the table of a paper; run again, it goes on where it stopped.
+
+    Results are written after every stage, and when it is interrupted.
+    """
     from disentwine.cli.tables import print_table
     from disentwine.errors import UsageError, did_you_mean
     from disentwine.studies import STUDIES
@@ -45,9 +56,17 @@ def study(
         raise UsageError(f"there is no study '{name}'. {did_you_mean(name, STUDIES)}")
     chosen = [*(seeds or []), *(more_seeds or [])]
     chosen = chosen or ([0] if profile == Profile.smoke else [0, 1, 2])
-    finished = run_study(STUDIES[name], profile=profile.value, seeds=chosen, jobs=jobs, out=out)
-    for table in finished.tables:
+    written = run_study(
+        STUDIES[name],
+        profile=profile.value,
+        seeds=chosen,
+        jobs=jobs,
+        out=out,
+        stages=stages,
+        train=not finished,
+    )
+    for table in written.tables:
         headings = (table.headings[0], *(f">{heading}" for heading in table.headings[1:]))
         print_table(table.title, headings, table.lines)
     print("published numbers stand in square brackets; ± is the spread over seeds")
-    print(f"results: {finished.results}\npage: {finished.page}\n{finished.minutes:.1f} minutes")
+    print(f"results: {written.results}\npage: {written.page}\n{written.minutes:.1f} minutes")

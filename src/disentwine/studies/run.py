@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from disentwine.errors import StudyError
 from disentwine.studies.study import Profile, Study, write_results
 from disentwine.studies.tables import Table, study_tables, to_markdown
-from disentwine.studies.trials import run_trials
+from disentwine.studies.trials import Outcome, Trial, read_trial, run_trials
 from disentwine.training.storage import make_folder, write_atomically
 
 FOLDERS: dict[Profile, Path] = {"paper": Path("results"), "smoke": Path("runs/smoke")}
@@ -38,11 +41,14 @@ def run_study(
     seeds: Sequence[int] = (0, 1, 2),
     jobs: int = 2,
     out: Path | None = None,
+    stages: int | None = None,
+    train: bool = True,
     progress: bool | None = None,
 ) -> Finished:
-    """Train and measure all that a study compares, then write its results.
+    """Train and measure all that a study compares, and write its results after every stage.
 
-    What was trained in an earlier session is used again, what was interrupted goes on.
+    What was trained in an earlier session is used again, what was interrupted goes on. Whatever
+    stops it, results are written of what is complete.
 
     Arguments:
         study: one of `STUDIES`.
@@ -51,34 +57,95 @@ def run_study(
         jobs: trainings at a time, one thread each.
         out: folder of `<study>.json`, `<study>.md` and `<study>/*.png`; run folders are kept in
             `runs` beside it when it is given.
+        stages: how many to make; as many as the study says by default.
+        train: otherwise only write results of what earlier sessions finished.
         progress: show the bar; by default on a terminal only.
     """
     start = time.perf_counter()
     folder = make_folder(out or FOLDERS[profile])
     kept = folder / "runs" if out or profile == "smoke" else Path("runs")
-    runs = make_folder(kept / study.name)
-    outcomes = run_trials(
-        study.trials(profile, seeds),
-        runs,
-        measure=study.measure[profile],
-        jobs=jobs,
-        label=study.name,
-        progress=progress,
-    )
-    pictures = study.figures(outcomes, runs, make_folder(folder / study.name))
-    minutes = (time.perf_counter() - start) / 60
+    runs = make_folder(kept / (study.runs or study.name))
+    last = stages or study.stages
+    planned = study.trials(profile, seeds)
+    trials = [trial for trial in planned if last is None or trial.stage <= last]
+    trials.sort(key=lambda trial: trial.stage)
+    left = Counter(trial.stage for trial in trials)
     command = (
         f"disentwine study {study.name} --profile {profile} --seeds {' '.join(map(str, seeds))}"
     )
-    path = folder / f"{study.name}.json"
-    results = write_results(study, outcomes, path, command=command)
+    if stages is not None:
+        command += f" --stages {stages}"
+
+    def write() -> Finished:
+        found = [read_trial(trial, runs) for trial in trials]
+        outcomes = [outcome for outcome in found if outcome is not None]
+        if not outcomes:
+            raise StudyError(f"no training of the study is finished yet in {runs}")
+        results, page, tables = write_study(
+            study, outcomes, runs, folder, command=command, planned=len(trials)
+        )
+        return Finished(results, page, tables, (time.perf_counter() - start) / 60)
+
+    def on_trial(trial: Trial) -> None:
+        left[trial.stage] -= 1
+        if left[trial.stage] == 0 and left.total() > 0:
+            try:
+                write()
+            except Exception as error:  # no reason to stop training; the last time it is told
+                why = f"results of stage {trial.stage} were not written: {error}"
+                print(f"disentwine: warning: {why}", file=sys.stderr)
+
+    if train:
+        try:
+            run_trials(
+                trials,
+                runs,
+                measure=study.measure[profile],
+                jobs=jobs,
+                label=study.name,
+                watch=study.watch.get(profile),
+                on_trial=on_trial,
+                progress=progress,
+            )
+        except BaseException:
+            if any(read_trial(trial, runs) for trial in trials):
+                write()
+            raise
+    return write()
+
+
+def write_study(
+    study: Study,
+    outcomes: Sequence[Outcome],
+    runs: Path,
+    folder: Path,
+    *,
+    command: str,
+    planned: int,
+) -> tuple[Path, Path, list[Table]]:
+    """Write results, pictures and page; returns the two files and the tables.
+
+    Arguments:
+        study: whose they are.
+        outcomes: of the trials that are finished.
+        runs: the folder of all run folders.
+        folder: where to write.
+        command: that makes all this again.
+        planned: how many trials there are to be.
+    """
+    pictures = study.figures(outcomes, runs, make_folder(folder / study.name))
+    path, page = folder / f"{study.name}.json", folder / f"{study.name}.md"
+    results = write_results(study, outcomes, path, command=command, planned=planned)
     tables = study_tables(results["rows"], study.tables)
-    page = folder / f"{study.name}.md"
     cores = results["machine"]["core_minutes"]
+    share = (
+        f" {len(outcomes)} of {planned} trainings are finished." if len(outcomes) < planned else ""
+    )
     parts = [
         f"# {study.about}",
-        f"Made by `{command}` in {cores:.0f} minutes of one core. Published numbers stand in square "
-        "brackets, ± is the spread over seeds. What was trained how is in the JSON file beside.",
+        f"Made by `{command}` in {cores:.0f} minutes of one core.{share} Published numbers stand in "
+        "square brackets, ± is the spread over seeds. What was trained how is in the JSON file "
+        "beside.",
     ]
     for table in tables:
         parts += [f"## {table.title}", to_markdown(table)]
@@ -86,4 +153,4 @@ def run_study(
         f"## {caption}\n\n![{caption}]({file.relative_to(folder)})" for caption, file in pictures
     ]
     write_atomically(page, ("\n\n".join(parts) + "\n").encode())
-    return Finished(path, page, tables, minutes)
+    return path, page, tables

@@ -7,10 +7,11 @@ import os
 import platform
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from disentwine.studies.courses import Watch
 from disentwine.studies.tables import Column
 from disentwine.studies.trials import Measure, Outcome, Trial
 from disentwine.training.storage import write_atomically
@@ -18,8 +19,14 @@ from disentwine.training.versions import versions
 
 Profile = Literal["smoke", "paper"]
 
-Published = Mapping[tuple[str, str, str], float]
-"""A paper's numbers by (system, data, metric), in natural units."""
+Published = Mapping[tuple[str, ...], float]
+"""A paper's numbers by (system, data, metric), or with the note of a row as the fourth, in natural
+units."""
+
+
+def nothing_more(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """No rows beside those of the trials."""
+    return []
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,10 @@ class Study:
         tables: what it shows for each data set, by title.
         figures: draws pictures into a folder from the outcomes and the folder of all runs; returns
             (caption, file) of each.
+        watch: what is measured at every checkpoint, if anything.
+        more: rows made of other rows, such as the best setting of a system.
+        stages: how many stages are made where nobody asks for more; all when none.
+        runs: name of the folder of runs, where studies share trainings; its own name by default.
     """
 
     name: str
@@ -44,6 +55,10 @@ class Study:
     published: Published
     tables: Mapping[str, Sequence[Column]]
     figures: Callable[[Sequence[Outcome], Path, Path], list[tuple[str, Path]]]
+    watch: Mapping[Profile, Watch] = field(default_factory=dict)
+    more: Callable[[Sequence[Outcome]], list[Outcome]] = nothing_more
+    stages: int | None = None
+    runs: str = ""
 
 
 def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[str, Any]]:
@@ -68,7 +83,9 @@ def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[
                 "noise_floor": statistics.fmean(floors) if floors else None,
                 "n": n,
                 "seeds": len(values),
-                "paper": published.get((system, data, metric)),
+                "paper": published.get(
+                    (system, data, metric, note), published.get((system, data, metric))
+                ),
                 "minutes": statistics.fmean(outcome.minutes for outcome, _ in found),
                 "recipe": found[0][0].trial.command,
                 "note": note,
@@ -78,7 +95,7 @@ def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[
 
 
 def write_results(
-    study: Study, outcomes: Sequence[Outcome], path: Path, *, command: str
+    study: Study, outcomes: Sequence[Outcome], path: Path, *, command: str, planned: int
 ) -> dict[str, Any]:
     """Write `<study>.json`: what was measured, by which command, with which versions, on what."""
     results = {
@@ -90,7 +107,8 @@ def write_results(
             "cores": os.cpu_count(),
             "core_minutes": round(sum(outcome.minutes for outcome in outcomes), 1),
         },
-        "rows": result_rows(outcomes, study.published),
+        "trials": {"finished": len(outcomes), "planned": planned},
+        "rows": result_rows([*outcomes, *study.more(outcomes)], study.published),
     }
     write_atomically(path, json.dumps(results, indent=1, allow_nan=False).encode() + b"\n")
     return results

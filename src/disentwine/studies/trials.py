@@ -1,4 +1,4 @@
-"""Many trainings side by side: each in a process and a run folder of its own, none made twice."""
+"""Many trainings side by side: each in a run folder of its own, none made twice."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.score import Score
 from disentwine.errors import StudyError
 from disentwine.progress import ProgressBar
 from disentwine.report.scoring import to_json
+from disentwine.studies.courses import Watch, read_course, recorded
 from disentwine.training.recipe import Recipe, read_recipe
 from disentwine.training.run import Run, is_run, load_run
-from disentwine.training.storage import canonical_json, write_atomically
+from disentwine.training.storage import canonical_json, make_folder, write_atomically
 from disentwine.training.train import train_recipe
 from disentwine.training.versions import versions
 
@@ -39,6 +42,9 @@ class Trial:
         recipe: name of a ready recipe.
         overrides: `key=value` for it.
         note: what tells this row from others of the same system and data.
+        stage: trials of earlier stages are made first; the most telling ones belong there.
+        baseline: where nothing is trained, the representation to measure (see `models.baselines`)
+            on the recipe's data.
     """
 
     system: str
@@ -47,11 +53,14 @@ class Trial:
     recipe: str
     overrides: tuple[str, ...] = ()
     note: str = ""
+    stage: int = 1
+    baseline: str = ""
 
     @property
     def command(self) -> str:
         """What to give to `disentwine train`; the seed aside, which differs in every trial."""
-        return " ".join((self.recipe, *self.overrides))
+        made = " ".join((self.recipe, *self.overrides))
+        return f"none: {self.baseline} of the data of {made}" if self.baseline else made
 
     def read_recipe(self) -> Recipe:
         """The recipe with every default written out, for one thread."""
@@ -81,8 +90,27 @@ class Outcome:
     minutes: float
 
 
-Measure = Callable[[Run], Sequence[Score]]
-"""What a study measures of a trained run; a function of a module, so that processes can find it."""
+@dataclass(frozen=True)
+class Baseline:
+    """What is measured where nothing is trained.
+
+    Arguments:
+        name: of the representation, see `models.baselines`.
+        recipe: its data and its seed count.
+    """
+
+    name: str
+    recipe: Recipe
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The data set of the recipe."""
+        return self.recipe.build_dataset()
+
+
+Measure = Callable[[Any], Sequence[Score]]
+"""What a study measures of a trained `Run`, or of a `Baseline` where it has any; a function of a
+module, so that processes can find it."""
 
 
 def run_trials(
@@ -92,6 +120,8 @@ def run_trials(
     measure: Measure,
     jobs: int,
     label: str,
+    watch: Watch | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
     progress: bool | None = None,
 ) -> list[Outcome]:
     """Train and measure every trial, `jobs` at a time, one thread each.
@@ -100,27 +130,36 @@ def run_trials(
     fails the others are finished first.
 
     Arguments:
-        trials: what to train.
+        trials: what to train, first things first.
         runs: the folder of all run folders.
         measure: what to measure of each.
         jobs: how many processes at once.
         label: of the progress bar.
+        watch: what to measure at every checkpoint; then each trial has a process of its own, so that
+            its memory is known.
+        on_trial: called with each trial that ended, well or not.
         progress: show the bar; by default on a terminal only.
     """
     failed: dict[Trial, BaseException] = {}
     outcomes: dict[Trial, Outcome] = {}
     bar = ProgressBar(label, total=len(trials), show=progress)
-    with one_thread_each(), _pool(jobs) as pool, bar:
+    with one_thread_each(), _pool(jobs, reused=watch is None) as pool, bar:
         futures: dict[Future[Outcome], Trial] = {
-            pool.submit(make_trial, trial, runs, measure): trial for trial in trials
+            pool.submit(make_trial, trial, runs, measure, watch): trial for trial in trials
         }
-        for future in as_completed(futures):
-            trial, error = futures[future], future.exception()
-            if error is None:
-                outcomes[trial] = future.result()
-            else:
-                failed[trial] = error
-            bar.advance()
+        try:
+            for future in as_completed(futures):
+                trial, error = futures[future], future.exception()
+                if error is None:
+                    outcomes[trial] = future.result()
+                else:
+                    failed[trial] = error
+                bar.advance()
+                if on_trial is not None:
+                    on_trial(trial)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     if failed:
         reasons = [
             f"{trial.folder(runs).name}: {type(error).__name__}: {error}"
@@ -133,25 +172,50 @@ def run_trials(
     return [outcomes[trial] for trial in trials]
 
 
-def make_trial(trial: Trial, runs: Path, measure: Measure) -> Outcome:
+def make_trial(trial: Trial, runs: Path, measure: Measure, watch: Watch | None = None) -> Outcome:
     """Train and measure one trial in this process, or read what was measured before."""
-    folder = trial.folder(runs)
-    kept = folder / SCORES
-    if kept.is_file():
-        record = json.loads(kept.read_bytes())
-        return Outcome(trial, tuple(record["scores"]), record["minutes"])
-    done = is_run(folder) and load_run(folder).finished
-    run = load_run(folder) if done else train_recipe(trial.read_recipe(), folder, progress=False)
-    start = time.perf_counter()
-    scores = [to_json(score) for score in measure(run)]
-    seconds = run.status.get("seconds", 0.0) + time.perf_counter() - start
+    known = read_trial(trial, runs)
+    if known is not None:
+        return known
+    subject = _subject(trial, runs, watch)
+    start = time.process_time()
+    scores = [to_json(score) for score in measure(subject)]
+    seconds = _seconds(subject) + time.process_time() - start
     record = {"scores": scores, "minutes": seconds / 60, "versions": versions()}
-    write_atomically(kept, canonical_json(record))
+    write_atomically(make_folder(trial.folder(runs)) / SCORES, canonical_json(record))
     return Outcome(trial, tuple(scores), record["minutes"])
 
 
-def _pool(jobs: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+def read_trial(trial: Trial, runs: Path) -> Outcome | None:
+    """What a trial measured, if it is finished."""
+    kept = trial.folder(runs) / SCORES
+    if not kept.is_file():
+        return None
+    record = json.loads(kept.read_bytes())
+    return Outcome(trial, tuple(record["scores"]), record["minutes"])
+
+
+def _subject(trial: Trial, runs: Path, watch: Watch | None) -> Run | Baseline:
+    recipe, folder = trial.read_recipe(), trial.folder(runs)
+    if trial.baseline:
+        return Baseline(trial.baseline, recipe)
+    if is_run(folder) and load_run(folder).finished:
+        return load_run(folder)
+    hook = partial(recorded, watch=watch) if watch is not None else None
+    return train_recipe(recipe, folder, progress=False, hook=hook)
+
+
+def _seconds(subject: Run | Baseline) -> float:
+    """Of training: of the processor where they were recorded, else by the clock."""
+    if isinstance(subject, Baseline):
+        return 0.0
+    course = read_course(subject.path)
+    return float(course[-1]["seconds"] if course else subject.status.get("seconds", 0.0))
+
+
+def _pool(jobs: int, *, reused: bool) -> ProcessPoolExecutor:
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, spawn, max_tasks_per_child=None if reused else 1)
 
 
 @contextmanager

@@ -1,0 +1,155 @@
+"""Stages, what is written when, and what a training costs."""
+
+import json
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+
+from disentwine.contracts.score import Score
+from disentwine.errors import StudyError
+from disentwine.studies import STUDIES, trials
+from disentwine.studies.courses import COURSE, read_course, recorded
+from disentwine.studies.run import run_study
+from disentwine.studies.study import Study, result_rows
+from disentwine.studies.tables import Column
+from disentwine.studies.trials import SCORES, Baseline, Outcome, Trial, make_trial
+
+QUICK = ("data.size=32", "model.name=vae", "training.steps=2", "training.batch_size=4")
+
+
+def trial(system="vae", *, stage=1, overrides=QUICK, **more):
+    return Trial(system, "pendulum", 0, "demo", overrides, stage=stage, **more)
+
+
+def measure(subject):
+    if isinstance(subject, Baseline):
+        return [Score("images", len(subject.dataset), n=1)]
+    return [Score("steps", subject.status["step"], n=1)]
+
+
+def watch(model, dataset):
+    return {"training": model.training}
+
+
+class InThisProcess:
+    """A pool of no processes."""
+
+    def __init__(self, jobs, *, reused):
+        self.reused = reused
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def submit(self, function, *arguments):
+        future = Future()
+        try:
+            future.set_result(function(*arguments))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@pytest.fixture
+def study(monkeypatch):
+    monkeypatch.setattr(trials, "_pool", InThisProcess)
+
+    def make(*made, stages=None):
+        return Study(
+            name="tiny",
+            about="a study of nothing",
+            trials=lambda profile, seeds: list(made),
+            measure={"paper": measure},
+            published={("vae", "pendulum", "steps", "short"): 3.0},
+            tables={"Steps": [Column("steps", "steps")]},
+            figures=lambda outcomes, runs, folder: [],
+            watch={"paper": watch},
+            stages=stages,
+        )
+
+    return make
+
+
+def systems(folder):
+    return [row["system"] for row in json.loads((folder / "tiny.json").read_bytes())["rows"]]
+
+
+def test_what_is_complete_is_written_when_a_training_fails(study, tmp_path):
+    broken = trial("broken", overrides=("data.size=33",))
+    with pytest.raises(StudyError, match="1 of 2"):
+        run_study(study(trial(), broken), out=tmp_path)
+    assert systems(tmp_path) == ["vae"]
+    assert "1 of 2 trainings are finished" in (tmp_path / "tiny.md").read_text()
+
+
+def test_later_stages_are_made_when_asked_for(study, tmp_path):
+    later = trial("later", stage=2, overrides=(*QUICK, "training.steps=3"))
+    tiny = study(later, trial(), stages=1)
+    run_study(tiny, out=tmp_path)
+    assert systems(tmp_path) == ["vae"]
+    run_study(tiny, out=tmp_path, stages=2)
+    assert systems(tmp_path) == ["vae", "later"]
+
+
+def test_results_of_earlier_sessions_are_written_without_training(study, tmp_path):
+    tiny = study(trial(), trial("other", stage=2))
+    with pytest.raises(StudyError, match="no training of the study is finished"):
+        run_study(tiny, out=tmp_path, train=False)
+    make_trial(trial(), tmp_path / "runs" / "tiny", measure)
+    written = run_study(tiny, out=tmp_path, train=False)
+    assert systems(tmp_path) == ["vae"]
+    assert json.loads(written.results.read_bytes())["trials"] == {"finished": 1, "planned": 2}
+
+
+def test_a_baseline_is_measured_without_training(tmp_path):
+    pixels = trial("pixels", baseline="pixels")
+    found = make_trial(pixels, tmp_path, measure)
+    assert found.scores[0]["value"] == 7308
+    assert [path.name for path in pixels.folder(tmp_path).iterdir()] == [SCORES]
+
+
+def test_a_published_number_of_a_note_is_not_that_of_another():
+    score = {"name": "sap", "value": 0.5, "n": 1, "noise_floor": None, "details": {}}
+    outcomes = [Outcome(trial(note=note), (score,), minutes=1.0) for note in ("a", "b")]
+    published = {("vae", "pendulum", "sap", "a"): 0.4}
+    assert [row["paper"] for row in result_rows(outcomes, published)] == [0.4, None]
+
+
+def test_the_course_of_a_training_is_kept(tmp_path):
+    made = trial(overrides=(*QUICK, "training.save_every=1"))
+    make_trial(made, tmp_path, measure, watch)
+    course = read_course(made.folder(tmp_path))
+    assert [record["step"] for record in course] == [0, 1, 2]
+    seconds = [record["seconds"] for record in course]
+    assert seconds == sorted(seconds)
+    assert seconds[0] < seconds[-1]
+    assert not any(record["scores"]["training"] for record in course)
+
+
+def test_a_resumed_training_counts_on_from_where_it_was(tmp_path):
+    first, second = (
+        recorded(tmp_path, None, watch=lambda model, dataset, name=name: {"session": name})
+        for name in (1, 2)
+    )
+    for step in (0, 10, 20):
+        first(None, step)
+    known = json.loads((tmp_path / COURSE).read_bytes())
+    known[1]["seconds"] = 100.0  # the checkpoint of step 20 was lost
+    (tmp_path / COURSE).write_text(json.dumps(known))
+    second(None, 15)
+    course = read_course(tmp_path)
+    assert [(r["step"], r["scores"]["session"]) for r in course] == [(0, 1), (10, 1), (15, 2)]
+    assert 100.0 <= course[-1]["seconds"] < 160.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["betavae", "dipvae", "ladder"])
+def test_a_smoke_test_ends_with_a_page(name, tmp_path):
+    written = run_study(STUDIES[name], profile="smoke", seeds=[0], out=tmp_path)
+    page = written.page.read_text()
+    assert page.count("![") >= 3
+    rows = json.loads(written.results.read_bytes())["rows"]
+    assert all(np.isfinite(row["value"]) for row in rows)
