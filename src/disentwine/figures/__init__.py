@@ -3,23 +3,28 @@
 from disentwine.figures.adjacency import adjacency_over_training
 from disentwine.figures.animation import animated_traversals
 from disentwine.figures.comparison import Curve, trade_off, traversal_grid
+from disentwine.figures.courses import Course, course_curves
 from disentwine.figures.curves import loss_curves, unit_activity
 from disentwine.figures.graphs import graph_figure
 from disentwine.figures.images import image_grid, image_pairs, labelled_rows, traversals
-from disentwine.figures.layers import layer_activity
+from disentwine.figures.layers import activity_over_training, layer_activity, layer_maps
 from disentwine.figures.matrices import effect_matrix_figure, score_matrix
 from disentwine.figures.style import save_figure, to_png_bytes
 
 __all__ = [
+    "Course",
     "Curve",
+    "activity_over_training",
     "adjacency_over_training",
     "animated_traversals",
+    "course_curves",
     "effect_matrix_figure",
     "graph_figure",
     "image_grid",
     "image_pairs",
     "labelled_rows",
     "layer_activity",
+    "layer_maps",
     "loss_curves",
     "save_figure",
     "score_matrix",
