@@ -14,6 +14,8 @@ from disentwine.metrics.sampling import ValueIndex
 
 Protocol = Literal["common", "paper"]
 POINTS_AT_ONCE = 500
+NUMBERS_AT_ONCE = 1 << 23
+"""Codes of pairs that are held in memory at once: fewer points, where each pixel is a code."""
 
 
 def z_diff(
@@ -75,9 +77,10 @@ def _points(
 ) -> tuple[FloatArray, NDArray[np.int64]]:
     y = rng.integers(index.k, size=n)
     points = np.empty((n, z.shape[1]))
+    at_once = min(POINTS_AT_ONCE, max(1, NUMBERS_AT_ONCE // (pairs * z.shape[1])))
     for factor in range(index.k):
         rows = np.flatnonzero(y == factor)
-        for some in np.array_split(rows, max(1, len(rows) // POINTS_AT_ONCE)):
+        for some in np.array_split(rows, max(1, len(rows) // at_once)):
             first = rng.integers(index.n, size=(len(some), pairs))
             second = index.like(first, factor, rng)
             points[some] = np.abs(z[first] - z[second]).mean(axis=1)
