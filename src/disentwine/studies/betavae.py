@@ -1,0 +1,200 @@
+"""The Z-diff table of the beta-VAE: nine representations of 2D shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from disentwine.studies.disentangling import (
+    DATA,
+    LONG,
+    MINUTES,
+    STEPS,
+    best_setting,
+    data_at_hand,
+    measure,
+    quick_training,
+    training,
+    watch,
+)
+from disentwine.studies.disentangling_pictures import (
+    bar_pictures,
+    course_pictures,
+    traversal_pictures,
+)
+from disentwine.studies.pictures import Pictures
+from disentwine.studies.study import Profile, Published, Study
+from disentwine.studies.tables import Column
+from disentwine.studies.trials import Outcome, Trial
+
+BASELINES = {"ground truth": "ground-truth", "pixels": "pixels", "pca": "pca", "ica": "ica"}
+BETAS = (4, 8, 16, 32, 64)
+FIRST_BETAS, NEXT_BETAS = (4,), (8,)
+"""Trained with every seed in the first and in the second stage; the others come later."""
+
+INFOGAN_STEPS = 8_000
+LONG_STEPS, LONG_SAVES = 9 * STEPS, 45
+"""An hour and a half on one core, for the course of a training (the last stage)."""
+
+UNTRAINED = ("training.learning_rate=1.0e-12", "training.final_learning_rate=null")
+"""One update that changes nothing."""
+
+TABLE = {
+    ("ground truth", ""): 1.0,
+    ("pixels", ""): 0.4575,
+    ("pca", ""): 0.849,
+    ("ica", ""): 0.4203,
+    ("dc-ign", ""): 0.993,
+    ("infogan", ""): 0.735,
+    ("vae", "untrained"): 0.4414,
+    ("vae", ""): 0.6158,
+    ("beta-vae, best z-diff-no-shape", ""): 0.9923,
+}
+PUBLISHED: Published = {
+    (system, data, metric) if "best" in system else (system, data, metric, note): value
+    for (system, note), value in TABLE.items()
+    for data in DATA
+    for metric in ("z-diff-no-shape", "z-diff-no-shape-svm")
+}
+"""beta-VAE: Learning Basic Visual Concepts, I. Higgins et al., 2017, fig. 6: four factors."""
+
+
+def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
+    """The table on the best source of the scene at hand; then its other sources; then long runs.
+
+    Stages: 1, all rows that are cheap or most telling; 2, the second beta and InfoGAN; 3, all betas
+    and twice as many dimensions for DC-IGN; 4, the main rows on other sources; 5, long runs.
+    """
+    if profile == "smoke":
+        return _smoke(seeds)
+    main, *others = data_at_hand()
+    made = [*untrained_rows(main, seeds), *_rows(main, seeds, stage=1)]
+    made += [beta_vae(main, seed, beta, stage=2) for beta in NEXT_BETAS for seed in seeds]
+    made += [training("infogan", main, s, steps=INFOGAN_STEPS, stage=2) for s in seeds]
+    rest = [beta for beta in BETAS if beta not in FIRST_BETAS + NEXT_BETAS]
+    made += [beta_vae(main, seed, beta, stage=3) for beta in rest for seed in seeds]
+    twice = partial(training, "dc-ign", main, note="2 dimensions", stage=3)
+    made += [twice(seed, "model.dimensions=2") for seed in seeds]
+    for data in others:
+        made += [*untrained_rows(data, seeds, stage=4), *_rows(data, seeds[:1], stage=4)]
+    return made + [
+        training(
+            system, main, seeds[0], *options, note=note, steps=LONG_STEPS, saves=LONG_SAVES, stage=5
+        )
+        for system, note, options in (
+            ("vae", LONG, ()),
+            ("beta-vae", f"beta 4 {LONG}", ("model.beta=4",)),
+        )
+    ]
+
+
+def _rows(data: str, seeds: Sequence[int], *, stage: int) -> list[Trial]:
+    return [
+        trial
+        for seed in seeds
+        for trial in (
+            training("vae", data, seed, stage=stage),
+            *(beta_vae(data, seed, beta, stage=stage) for beta in FIRST_BETAS),
+            training("dc-ign", data, seed, stage=stage),
+        )
+    ]
+
+
+def untrained_rows(data: str, seeds: Sequence[int], *, stage: int = 1) -> list[Trial]:
+    """Representations that nobody trains; those that are drawn at random with every seed."""
+    recipe, options = "beta-vae-shapes2d", DATA[data]
+    at_random = ("ica",)
+    baselines = [
+        Trial(system, data, seed, recipe, options, stage=stage, baseline=name)
+        for system, name in BASELINES.items()
+        for seed in (seeds if name in at_random else seeds[:1])
+    ]
+    vaes = [
+        training("vae", data, seed, *UNTRAINED, note="untrained", stage=stage, steps=1)
+        for seed in seeds
+    ]
+    return baselines + vaes
+
+
+def beta_vae(data: str, seed: int, beta: float, *, stage: int, steps: int = STEPS) -> Trial:
+    """One beta-VAE, as all studies name it."""
+    return training(
+        "beta-vae",
+        data,
+        seed,
+        f"model.beta={beta}",
+        note=f"beta {beta}",
+        stage=stage,
+        steps=steps,
+    )
+
+
+def _smoke(seeds: Sequence[int]) -> list[Trial]:
+    untrained = untrained_rows("shapes2d", seeds[:1])
+    return [
+        *(trial for trial in untrained if trial.system in ("ground truth", "pca", "vae")),
+        *(quick_training("beta-vae", seed, "model.beta=4", note="beta 4") for seed in seeds),
+        *(quick_training("dc-ign", seed) for seed in seeds),
+    ]
+
+
+def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """beta-VAE with the beta that did best on the validation split."""
+    return best_setting(outcomes, "beta-vae", by="z-diff-no-shape")
+
+
+def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+    """Scores beside the paper's, over the time of training, and what codes do to pictures."""
+    return [
+        *bar_pictures([*outcomes, *more(outcomes)], PUBLISHED, folder),
+        *course_pictures(outcomes, runs, folder),
+        *traversal_pictures(outcomes, runs, folder),
+    ]
+
+
+SCORE_COLUMNS = [
+    Column("Z-diff %, 4 factors", "z-diff-no-shape", form=".2%"),
+    Column("Z-diff %, 5 factors", "z-diff", form=".2%"),
+    Column("4 factors, by SVM", "z-diff-no-shape-svm", form=".2%"),
+    Column("5 factors, by SVM", "z-diff-svm", form=".2%"),
+    Column("SAP", "sap", form=".4f"),
+    Column("SAP without orientation", "sap-no-orientation", form=".4f"),
+    Column("MIG", "mig", form=".4f"),
+    Column("reconstruction error", "reconstruction-error", form=".4f"),
+    Column("active units", "active-units", form=".1f"),
+]
+COST_COLUMNS = [
+    Column("seconds per 1,000 steps", "seconds-per-1000-steps", form=".1f"),
+    Column("peak MB", "peak-megabytes", form=".0f"),
+    *(
+        Column(f"{heading}, {minutes} min", f"{metric}-after-{minutes}-minutes", form=form)
+        for heading, metric, form in (
+            ("Z-diff", "z-diff", ".1%"),
+            ("SAP", "sap", ".3f"),
+            ("error", "reconstruction-error", ".4f"),
+        )
+        for minutes in MINUTES
+    ),
+]
+
+QUICK_POINTS = (300, 150)
+QUICKLY = partial(measure, limit=400, points=QUICK_POINTS)
+WATCH_QUICKLY = partial(watch, limit=200, points=QUICK_POINTS)
+
+BETAVAE = Study(
+    name="betavae",
+    about="beta-VAE, the Z-diff table: nine representations of 2D shapes",
+    trials=trials,
+    measure={"paper": measure, "smoke": QUICKLY},
+    published=PUBLISHED,
+    tables={
+        "What codes know of factors (test split)": SCORE_COLUMNS,
+        "What it costs, on one core": COST_COLUMNS,
+    },
+    figures=figures,
+    watch={"paper": watch, "smoke": WATCH_QUICKLY},
+    more=more,
+    stages=2,
+    runs="disentangling",
+)

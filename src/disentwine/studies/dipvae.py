@@ -1,0 +1,241 @@
+"""DIP-VAE's Table 1 and the curves of its Figure 1; its Table 2 where CelebA is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from disentwine.errors import DataError
+from disentwine.studies.betavae import (
+    COST_COLUMNS,
+    LONG_SAVES,
+    LONG_STEPS,
+    QUICKLY,
+    SCORE_COLUMNS,
+    WATCH_QUICKLY,
+    beta_vae,
+)
+from disentwine.studies.disentangling import (
+    DATA,
+    LARGE_BATCH,
+    LONG,
+    SAVES,
+    STEPS,
+    STEPS_OF_LARGE_BATCH,
+    best_setting,
+    data_at_hand,
+    measure,
+    quick_training,
+    training,
+    watch,
+)
+from disentwine.studies.disentangling_pictures import (
+    course_pictures,
+    trade_off_picture,
+    traversal_pictures,
+)
+from disentwine.studies.pictures import Pictures
+from disentwine.studies.study import Profile, Published, Study
+from disentwine.studies.tables import Column
+from disentwine.studies.trials import Outcome, Trial
+
+BETAS = (2, 4, 8, 16, 25, 32, 60, 64, 100, 128, 200, 256)
+LAMBDAS = (1, 2, 5, 10, 20, 50, 100, 500)
+"""What the paper varies; 60 is of its table."""
+
+CURVE = {"beta-vae": (16, 128), "dip-vae-i": (1, 5, 50, 500), "dip-vae-ii": (50,)}
+"""The second stage: with the table's, enough points to see each curve; the third adds all others."""
+
+LARGEST_FOR_SMALL_BATCH = 20
+"""For larger lambdas of DIP-VAE-I the noise of a covariance over 64 codes would weigh most."""
+
+TABLE = {
+    ("vae", ""): (0.813, 0.0417, 0.0017),
+    ("beta-vae", "beta 4"): (0.807, 0.0811, 0.0032),
+    ("beta-vae", "beta 60"): (0.957, 0.5503, 0.0113),
+    ("dip-vae-i", "lambda 10"): (0.987, 0.1889, 0.0018),
+    ("dip-vae-ii", "lambda 5"): (0.953, 0.2188, 0.0023),
+    ("dip-vae-ii", "lambda 500"): (0.980, 0.5253, 0.0079),
+}
+METRICS = ("z-diff-svm", "sap", "reconstruction-error")
+ATTRIBUTES = {
+    "Arched_Eyebrows": (0.718, 0.716, 0.716, 0.716, 0.737),
+    "Attractive": (0.730, 0.726, 0.726, 0.717, 0.732),
+    "Bangs": (0.898, 0.906, 0.900, 0.900, 0.909),
+    "Black_Hair": (0.780, 0.793, 0.766, 0.760, 0.806),
+    "Blond_Hair": (0.889, 0.891, 0.889, 0.872, 0.919),
+    "Heavy_Makeup": (0.796, 0.793, 0.778, 0.762, 0.815),
+    "Male": (0.839, 0.835, 0.823, 0.805, 0.859),
+    "Mouth_Slightly_Open": (0.763, 0.761, 0.757, 0.731, 0.759),
+    "No_Beard": (0.873, 0.869, 0.853, 0.853, 0.853),
+    "Wavy_Hair": (0.702, 0.678, 0.668, 0.637, 0.715),
+    "Wearing_Hat": (0.958, 0.959, 0.958, 0.958, 0.962),
+    "Wearing_Lipstick": (0.830, 0.824, 0.806, 0.796, 0.847),
+}
+FACES = (
+    ("vae", ""),
+    ("beta-vae", "beta 2"),
+    ("beta-vae", "beta 4"),
+    ("beta-vae", "beta 8"),
+    ("dip-vae-i", "lambda 2"),
+)
+"""Rows of Table 2, which are the columns of `ATTRIBUTES`."""
+
+PUBLISHED: Published = {
+    (system, data, metric, note): value
+    for (system, note), values in TABLE.items()
+    for metric, value in zip(METRICS, values, strict=True)
+    for data in DATA
+} | {
+    (system, "celeba", f"attribute-accuracy:{name}", note): values[i]
+    for name, values in ATTRIBUTES.items()
+    for i, (system, note) in enumerate(FACES)
+}
+"""Variational Inference of Disentangled Latent Concepts, A. Kumar et al., 2018, tables 1 and 2."""
+
+
+def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
+    """Table 1 and some points of Figure 1 on the best source of the scene at hand; then the rest.
+
+    Stages: 1, the table with all seeds; 2, points between, with one seed; 3, all points of the
+    figure, other systems, and CelebA; 4, the table on other sources of the scene; 5, long runs.
+    """
+    if profile == "smoke":
+        return [
+            quick_training(system, seed, *options, note=note)
+            for system, note, options in (
+                ("vae", "", ()),
+                ("beta-vae", "beta 4", ("model.beta=4",)),
+                ("dip-vae-i", "lambda 10", weights("dip-vae-i", 10)),
+                ("dip-vae-ii", "lambda 5", weights("dip-vae-ii", 5)),
+            )
+            for seed in seeds
+        ]
+    main, *others = data_at_hand()
+    first = seeds[0]
+    made = [_row(system, note, main, seed) for system, note in TABLE for seed in seeds]
+    settings = {"beta-vae": BETAS, "dip-vae-i": LAMBDAS, "dip-vae-ii": LAMBDAS}
+    for system, values in settings.items():
+        for value in values:
+            note = f"{'beta' if system == 'beta-vae' else 'lambda'} {value}"
+            if (system, note) not in TABLE:
+                stage = 2 if value in CURVE[system] else 3
+                made.append(_row(system, note, main, first, stage=stage))
+    made += [trial for seed in seeds for trial in _others(main, seed)]
+    if _faces_at_hand():
+        made += [_face(system, note, first) for system, note in FACES]
+    made += [_row(system, note, data, first, stage=4) for data in others for system, note in TABLE]
+    made += [
+        _row("dip-vae-i", "lambda 10", main, first, stage=5, times=LONG_STEPS // STEPS),
+        _row("dip-vae-ii", "lambda 500", main, first, stage=5, times=LONG_STEPS // STEPS),
+    ]
+    return made
+
+
+def _row(system: str, note: str, data: str, seed: int, *, stage: int = 1, times: int = 1) -> Trial:
+    """A training as the paper sets it; `times` as long as usual."""
+    value = note.rpartition(" ")[2]
+    if system == "vae":
+        return training("vae", data, seed, stage=stage)
+    if system == "beta-vae":
+        return beta_vae(data, seed, int(value), stage=stage)
+    large = system == "dip-vae-ii" or int(value) > LARGEST_FOR_SMALL_BATCH
+    return training(
+        system,
+        data,
+        seed,
+        *weights(system, int(value)),
+        *(LARGE_BATCH if large else ()),
+        note=note if times == 1 else f"{note} {LONG}",
+        stage=stage,
+        steps=times * (STEPS_OF_LARGE_BATCH if large else STEPS),
+        saves=SAVES if times == 1 else LONG_SAVES,
+    )
+
+
+def weights(system: str, lambda_od: int) -> tuple[str, ...]:
+    """The penalties' weights for 2D shapes, section 4 of the paper."""
+    if system == "dip-vae-i":
+        return f"model.lambda_od={lambda_od}", f"model.lambda_d={10 * lambda_od}"
+    return (
+        f"model.lambda_od={lambda_od}",
+        f"model.lambda_d={lambda_od}",
+        "model.lambda_3=200",
+    )
+
+
+def _others(data: str, seed: int) -> list[Trial]:
+    """Systems that the paper does not compare with."""
+    return [
+        training("factor-vae", data, seed, stage=3),
+        training("beta-tcvae", data, seed, "model.beta=6", note="beta 6", stage=3),
+        training("wae-mmd", data, seed, "model.lambda_mmd=10", note="lambda 10", stage=3),
+    ]
+
+
+def _faces_at_hand() -> bool:
+    try:
+        _face("vae", "", 0).read_recipe().build_dataset()
+    except DataError:
+        return False
+    return True
+
+
+def _face(system: str, note: str, seed: int) -> Trial:
+    value = note.rpartition(" ")[2]
+    options = {
+        "vae": (),
+        "beta-vae": (f"model.beta={value}",),
+        "dip-vae-i": (f"model.lambda_od={value}", f"model.lambda_d={50 * int(value or 0)}"),
+    }[system]
+    overrides = (
+        "data.name=celeba",
+        "data.limit=50000",
+        f"model.name={system}",
+        "model.latent=32",
+        *options,
+        "training.batch_size=100",
+        f"training.steps={STEPS}",
+        f"training.save_every={STEPS // 5}",
+    )
+    return Trial(system, "celeba", seed, "beta-vae-shapes2d", overrides, note=note, stage=3)
+
+
+def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Settings that did best on the validation split, at errors as the paper's are."""
+    return [
+        *best_setting(outcomes, "beta-vae", by="z-diff-svm"),
+        *best_setting(outcomes, "dip-vae-i", by="z-diff-svm", error_at_most=0.0025),
+        *best_setting(outcomes, "dip-vae-ii", by="sap", error_at_most=0.008),
+    ]
+
+
+def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+    """Scores against reconstruction error and over the time of training, and traversals."""
+    return [
+        *trade_off_picture(outcomes, PUBLISHED, folder),
+        *course_pictures(outcomes, runs, folder),
+        *traversal_pictures(outcomes, runs, folder),
+    ]
+
+
+DIPVAE = Study(
+    name="dipvae",
+    about="DIP-VAE, Table 1 and the trade-off curves of Figure 1",
+    trials=trials,
+    measure={"paper": measure, "smoke": QUICKLY},
+    published=PUBLISHED,
+    tables={
+        "What codes know of factors (test split)": SCORE_COLUMNS,
+        "What it costs, on one core": COST_COLUMNS,
+        "Attributes told by attribute vectors": [
+            Column(name.replace("_", " "), f"attribute-accuracy:{name}", form=".1%")
+            for name in ATTRIBUTES
+        ],
+    },
+    figures=figures,
+    watch={"paper": watch, "smoke": WATCH_QUICKLY},
+    more=more,
+    stages=2,
+    runs="disentangling",
+)

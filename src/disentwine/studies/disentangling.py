@@ -1,0 +1,240 @@
+"""What the studies of unsupervised disentanglement share: their data, trainings and measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray
+from disentwine.contracts.model import Model
+from disentwine.contracts.score import Score
+from disentwine.data.dsprites import places
+from disentwine.data.files import existing_files
+from disentwine.metrics.accuracy import attribute_accuracy
+from disentwine.metrics.activity import active_units
+from disentwine.metrics.mig import mig
+from disentwine.metrics.reconstruction import reconstruction_error
+from disentwine.metrics.sap import sap
+from disentwine.metrics.z_diff import z_diff
+from disentwine.models.baselines import baseline_codes
+from disentwine.studies.courses import costs, read_course, scores_after
+from disentwine.studies.trials import Baseline, Outcome, Trial
+from disentwine.training.run import Run
+
+STEPS = 15_000
+"""Updates of a training at batches of 64: ten minutes on one core."""
+
+LARGE_BATCH = ("training.batch_size=256", "training.learning_rate=.002")
+STEPS_OF_LARGE_BATCH = 5_000
+"""The same time at batches of 256, for penalties on moments, whose noise falls with the batch."""
+
+SMOKE_STEPS = 20
+LONG = "long"
+"""How the notes of long trainings end."""
+
+SAVES = 10
+"""Checkpoints of a training; at each of them it is measured."""
+
+MINUTES = (10, 30, 90)
+"""When the score of a training is told."""
+
+LIMIT, WATCHED_IMAGES = 10_000, 2_000
+"""Most images to measure on, in the end and at a checkpoint."""
+
+POINTS, FEW_POINTS = (10_000, 5_000), (2_000, 1_000)
+"""Points to learn and to test the classifier of Z-diff: of codes, and of thousands of pixels."""
+
+WATCHED = ("z-diff", "z-diff-no-shape", "sap", "reconstruction-error")
+
+DATA: Mapping[str, tuple[str, ...]] = {
+    "dsprites-grid": ("data.name=dsprites", "data.variant=grid"),
+    "dsprites": ("data.name=dsprites",),
+    "dsprites-rerender": ("data.name=dsprites", "data.variant=rerender"),
+    "shapes2d": ("data.name=shapes2d",),
+}
+"""Where the same scene comes from: 46,080 real images, all real ones, all redrawn, all our own."""
+
+RECIPES = {"infogan": "infogan-shapes2d", "factor-vae": "factor-vae-shapes2d"}
+"""Recipes of systems that are trained in a way of their own."""
+
+
+def data_at_hand() -> list[str]:
+    """The sources of the scene that are here, the real images first; the last is always."""
+    variants = {"dsprites-grid": "grid", "dsprites": "full", "dsprites-rerender": "rerender"}
+    return [data for data in DATA if data == "shapes2d" or existing_files(places(variants[data]))]
+
+
+def training(
+    system: str,
+    data: str,
+    seed: int,
+    *options: str,
+    note: str = "",
+    stage: int = 1,
+    steps: int = STEPS,
+    saves: int = SAVES,
+) -> Trial:
+    """One training; the learning rate falls to a tenth, unless a recipe has reasons of its own."""
+    own = system in RECIPES
+    overrides = (
+        *DATA[data],
+        *(() if own else (f"model.name={system}", "training.final_learning_rate=.0001")),
+        *(options if own or system == "dc-ign" else ("model.latent=10", *options)),
+        f"training.steps={steps}",
+        f"training.save_every={max(1, steps // saves)}",
+    )
+    recipe = RECIPES.get(system, "beta-vae-shapes2d")
+    return Trial(system, data, seed, recipe, overrides, note=note, stage=stage)
+
+
+def quick_training(system: str, seed: int, *options: str, note: str = "") -> Trial:
+    """A training that shows that all works."""
+    few = "training.batch_size=16"
+    return training(system, "shapes2d", seed, few, *options, note=note, steps=SMOKE_STEPS, saves=1)
+
+
+def measure(
+    subject: Run | Baseline, *, limit: int = LIMIT, points: tuple[int, int] = POINTS
+) -> list[Score]:
+    """Scores of the test split; of a training also those of the validation split, and its costs."""
+    dataset = subject.dataset
+    test, validation = (spread(dataset.split[part], limit) for part in ("test", "validation"))
+    if isinstance(subject, Baseline):
+        codes = baseline_codes(subject.name, dataset, test, seed=subject.recipe.seed)
+        return code_scores(codes, dataset, test, points=points)
+    model, course = subject.model, read_course(subject.path)
+    chosen_by = model_scores(model, dataset, validation, points=points, floor=False)
+    return [
+        *model_scores(model, dataset, test, points=points),
+        active_units(model.represent(dataset.images[test])),
+        *_attributes(model, dataset, test, limit),
+        *(replace(s, name=f"validation:{s.name}", details={}) for s in chosen_by),
+        *costs(course),
+        *scores_after(course, MINUTES, WATCHED),
+    ]
+
+
+def watch(
+    model: Model, dataset: Dataset, *, limit: int = WATCHED_IMAGES, points: Any = FEW_POINTS
+) -> dict[str, float]:
+    """Scores on some of the validation images, for the course of a training."""
+    indices = spread(dataset.split["validation"], limit)
+    found = model_scores(model, dataset, indices, points=points, floor=False)
+    return {score.name: score.value for score in found if score.name in WATCHED}
+
+
+def model_scores(
+    model: Model,
+    dataset: Dataset,
+    indices: IndexArray,
+    *,
+    points: tuple[int, int],
+    floor: bool = True,
+) -> list[Score]:
+    """What codes know of factors, and how well images are reconstructed."""
+    images = dataset.images[indices]
+    codes = model.represent(images)
+    return [
+        *code_scores(codes, dataset, indices, points=points, floor=floor),
+        reconstruction_error(images, model.reconstruct(images)),
+    ]
+
+
+def code_scores(
+    codes: NDArray[np.floating[Any]],
+    dataset: Dataset,
+    indices: IndexArray,
+    *,
+    points: tuple[int, int],
+    floor: bool = True,
+) -> list[Score]:
+    """Z-diff of all factors and without the shape, by logistic regression and by an SVM as Kumar et
+    al. have it, SAP and MIG."""
+    factors: FloatArray = dataset.factors[indices]
+    names = list(dataset.names)
+    columns = {"": list(range(len(names)))}
+    if "shape" in names:
+        columns["-no-shape"] = [i for i, name in enumerate(names) if name != "shape"]
+    train, test = points if codes.shape[1] <= 100 else FEW_POINTS
+    options: dict[str, Any] = {"train": train, "test": test, "floor": floor}
+    scores = []
+    for suffix, kept in columns.items():
+        common = z_diff(codes, factors[:, kept], protocol="common", **options)
+        by_svm = z_diff(codes, factors[:, kept], protocol="paper", **options)
+        scores.append(replace(common, name=f"z-diff{suffix}"))
+        scores.append(replace(by_svm, name=f"z-diff{suffix}-svm"))
+    found = sap(codes, factors, kinds=[factor.kind for factor in dataset.spec], floor=floor)
+    scores += [found, mig(codes, factors, floor=floor)]
+    if "orientation" in names:
+        # It turns round, and squares and ellipses repeat themselves: no line can follow it.
+        gaps = np.delete(found.details["gaps"], names.index("orientation"))
+        scores.append(Score("sap-no-orientation", float(gaps.mean()), n=found.n))
+    return scores
+
+
+def _attributes(model: Model, dataset: Dataset, test: IndexArray, limit: int) -> list[Score]:
+    """How well attribute vectors tell yes from no, where all factors are such."""
+    if any(factor.kind != "binary" for factor in dataset.spec):
+        return []
+    train = spread(dataset.split["train"], limit)
+    codes, test_codes = (model.represent(dataset.images[part]) for part in (train, test))
+    found = attribute_accuracy(codes, dataset.factors[train], test_codes, dataset.factors[test])
+    each = zip(dataset.names, found.details["per_attribute"], strict=True)
+    return [found, *(Score(f"{found.name}:{name}", value, n=found.n) for name, value in each)]
+
+
+def spread(indices: IndexArray, limit: int) -> IndexArray:
+    """At most so many of sorted indices, evenly: their first ones would all be of one shape.
+
+    >>> spread(np.arange(10), 3)
+    array([0, 4, 9])
+    """
+    if len(indices) <= limit:
+        return indices
+    return indices[np.linspace(0, len(indices) - 1, limit).astype(np.int64)]
+
+
+def best_setting(
+    outcomes: Sequence[Outcome], system: str, *, by: str, error_at_most: float | None = None
+) -> list[Outcome]:
+    """The outcomes of a system's best setting on each data set, as rows of their own.
+
+    The setting is chosen by its mean on the validation split over seeds; longer trainings, which have
+    an advantage of their own, do not count.
+
+    Arguments:
+        outcomes: of all settings, told apart by their notes.
+        system: whose.
+        by: the metric to choose by, the larger the better.
+        error_at_most: settings with a larger reconstruction error do not count.
+    """
+    chosen: list[Outcome] = []
+    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+        settings: dict[str, list[Outcome]] = {}
+        for outcome in outcomes:
+            same = (outcome.trial.system, outcome.trial.data) == (system, data)
+            if same and not outcome.trial.note.endswith(LONG):
+                settings.setdefault(outcome.trial.note, []).append(outcome)
+        able = {
+            note: found
+            for note, found in settings.items()
+            if error_at_most is None
+            or mean_of(found, "validation:reconstruction-error") <= error_at_most
+        }
+        if able:
+            note = max(able, key=lambda note: mean_of(able[note], f"validation:{by}"))
+            named = f"{system}, best {by}"
+            if error_at_most is not None:
+                named += f" at error <= {error_at_most:g}"
+            chosen += [replace(o, trial=replace(o.trial, system=named)) for o in able[note]]
+    return chosen
+
+
+def mean_of(outcomes: Sequence[Outcome], name: str) -> float:
+    """The mean of a score over outcomes that have it; NaN where none has."""
+    values = [s["value"] for o in outcomes for s in o.scores if s["name"] == name]
+    return float(np.mean(values)) if values else float("nan")

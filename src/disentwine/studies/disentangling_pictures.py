@@ -1,0 +1,199 @@
+"""Pictures of unsupervised disentanglement: scores, their course, and what each code does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from disentwine import figures
+from disentwine.contracts.dataset import UInt8Array
+from disentwine.contracts.model import Decodes, Model
+from disentwine.figures.bars import grouped_bars
+from disentwine.figures.comparison import STYLES
+from disentwine.nn.pictures import to_uint8
+from disentwine.studies.courses import read_course
+from disentwine.studies.disentangling import MINUTES, spread
+from disentwine.studies.pictures import Pictures
+from disentwine.studies.study import Published, result_rows
+from disentwine.studies.trials import Outcome
+from disentwine.training.run import load_run
+from disentwine.training.storage import write_atomically
+
+BARS = {"z-diff-no-shape": "Z-diff, 4 factors", "z-diff": "Z-diff, 5 factors", "sap": "SAP"}
+WATCHED = {"z-diff": "Z-diff", "sap": "SAP", "reconstruction-error": "reconstruction error"}
+VALUES, FRAMES = 7, 15
+MOST_ROWS = 8
+IMAGES = 500
+"""Enough to know how far each code reaches."""
+
+Rows = dict[tuple[str, str], dict[str, Mapping[str, Any]]]
+
+
+def rows_of(outcomes: Sequence[Outcome], published: Published, data: str) -> Rows:
+    """By system and note, then by metric: the row of the results on one data set."""
+    found: Rows = {}
+    for row in sorted(result_rows(outcomes, published), key=lambda row: row["n"]):
+        if row["data"] == data:
+            found.setdefault((row["system"], row["note"]), {})[row["metric"]] = row
+    order = dict.fromkeys((o.trial.system, o.trial.note) for o in outcomes)
+    return {key: found[key] for key in order if key in found}
+
+
+def bar_pictures(outcomes: Sequence[Outcome], published: Published, folder: Path) -> Pictures:
+    """Z-diff and SAP of every row, on each data set."""
+    drawn: Pictures = []
+    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+        rows = rows_of(outcomes, published, data)
+
+        def table(field: str, rows: Rows = rows) -> np.ndarray:
+            cells = [[row.get(m, {}).get(field) for m in BARS] for row in rows.values()]
+            return np.array(cells, dtype=float)
+
+        figure = grouped_bars(
+            table("value"),
+            spreads=table("spread"),
+            published=table("paper"),
+            groups=[_label((re.sub(", best.*", "\nbest", key[0]), key[1]), "\n") for key in rows],
+            bars=list(BARS.values()),
+            title=f"{data}, test split",
+        )
+        path = figures.save_figure(figure, folder / f"scores-{data}.png")
+        drawn.append((f"Z-diff and SAP on {data}", path))
+    return drawn
+
+
+def trade_off_picture(outcomes: Sequence[Outcome], published: Published, folder: Path) -> Pictures:
+    """Z-diff and SAP against the reconstruction error, as a setting of each system is varied."""
+    drawn: Pictures = []
+    metrics = {"z-diff-svm": "Z-diff by SVM", "sap": "SAP"}
+    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+        curves = []
+        for field in ("value", "paper"):
+            points: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
+            for (system, note), row in rows_of(outcomes, published, data).items():
+                known = row.get("reconstruction-error", {}).get(field) is not None
+                setting = 1.0 if system == "vae" and not note else _setting(note)
+                if known and setting is not None:
+                    name = "beta-vae" if system == "vae" else system
+                    points.setdefault(name, []).append((setting, row))
+            curves += [
+                figures.Curve(
+                    name,
+                    [setting for setting, _ in found],
+                    errors=[row["reconstruction-error"][field] for _, row in found],
+                    scores={
+                        title: [row[metric][field] for _, row in found]
+                        for metric, title in metrics.items()
+                    },
+                    spreads={
+                        title: [row[metric]["spread"] or 0.0 for _, row in found]
+                        for metric, title in metrics.items()
+                        if field == "value"
+                    },
+                    published=field == "paper",
+                )
+                for name, found in points.items()
+            ]
+        if curves:
+            path = figures.save_figure(figures.trade_off(curves), folder / f"trade-off-{data}.png")
+            drawn.append((f"Scores against reconstruction error on {data}", path))
+    return drawn
+
+
+def course_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+    """What trainings had scored on the validation split after how many minutes of one core.
+
+    The longest training of each system is shown.
+    """
+    drawn: Pictures = []
+    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+        longest: dict[str, tuple[float, figures.Course]] = {}
+        for outcome in outcomes:
+            course = read_course(outcome.trial.folder(runs)) if outcome.trial.data == data else []
+            if len(course) < 2 or outcome.trial.note == "untrained":
+                continue
+            minutes = [record["seconds"] / 60 for record in course[1:]]
+            scores = {
+                title: [record["scores"].get(name, np.nan) for record in course[1:]]
+                for name, title in WATCHED.items()
+            }
+            shown = figures.Course(_label(_key(outcome)), minutes, scores)
+            if minutes[-1] > 1.2 * longest.get(outcome.trial.system, (0.0, shown))[0]:
+                longest[outcome.trial.system] = minutes[-1], shown
+        if longest:
+            figure = figures.course_curves(
+                [shown for _, shown in longest.values()][: len(STYLES)],
+                across="minutes on one core",
+                marks=MINUTES,
+                logarithmic=True,
+            )
+            path = figures.save_figure(figure, folder / f"course-{data}.png")
+            drawn.append((f"Scores over the time of training on {data}", path))
+    return drawn
+
+
+def traversal_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+    """For each factor the code that knows it best, moved while the others stay, in every model."""
+    drawn: Pictures = []
+    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+        first: dict[tuple[str, str], Outcome] = {}
+        for outcome in outcomes:
+            trained = not outcome.trial.baseline and outcome.trial.note != "untrained"
+            if outcome.trial.data == data and trained:
+                first.setdefault(_key(outcome), outcome)
+        opened = {key: (o, load_run(o.trial.folder(runs))) for key, o in first.items()}
+        dataset = next((run.dataset for _, run in opened.values()), None)
+        if dataset is None or "shape" not in dataset.names:
+            continue
+        images = dataset.images[spread(dataset.split["test"], IMAGES)]
+        strips: dict[str, UInt8Array] = {}
+        films: dict[float, tuple[str, UInt8Array]] = {}
+        for key, (outcome, run) in list(opened.items())[:MOST_ROWS]:
+            found = next((score for score in outcome.scores if score["name"] == "sap"), None)
+            if found is not None and isinstance(run.model, Decodes):
+                units = np.argmax(np.array(found["details"]["matrix"], dtype=float), axis=0)
+                strips[_label(key, "\n")] = moved(run.model, images, units, VALUES)
+                films[found["value"]] = _label(key), moved(run.model, images, units, FRAMES)
+        if strips:
+            figure = figures.traversal_grid(
+                np.stack(list(strips.values())), rows=list(strips), columns=dataset.names
+            )
+            path = figures.save_figure(figure, folder / f"traversals-{data}.png")
+            drawn.append((f"The best code of each factor, moved, on {data}", path))
+            label, film = films[max(films)]
+            path = folder / f"traversals-{data}.gif"
+            write_atomically(path, figures.animated_traversals(film, list(dataset.names)))
+            drawn.append((f"The same of {label}, moving", path))
+    return drawn
+
+
+def moved(model: Model, images: UInt8Array, units: Sequence[int], values: int) -> UInt8Array:
+    """The middle image with each of some units moved over its range, (units, values, h, w, c)."""
+    assert isinstance(model, Decodes)
+    codes = model.represent(images)
+    strips = []
+    for unit in units:
+        row = np.repeat(codes[[len(codes) // 2]], values, axis=0)
+        row[:, unit] = np.linspace(*np.quantile(codes[:, unit], [0.02, 0.98]), values)
+        with torch.no_grad():
+            strips.append(to_uint8(model.decode(torch.from_numpy(row))).numpy())
+    return np.stack(strips)
+
+
+def _setting(note: str) -> float | None:
+    """The number of a note such as "beta 4"; none where it says something else."""
+    words = note.split(" ")
+    return float(words[1]) if len(words) == 2 and words[1].isdigit() else None
+
+
+def _key(outcome: Outcome) -> tuple[str, str]:
+    return outcome.trial.system, outcome.trial.note
+
+
+def _label(key: tuple[str, str], between: str = " ") -> str:
+    return between.join(filter(None, key))

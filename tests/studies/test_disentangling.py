@@ -1,0 +1,146 @@
+"""What the studies of unsupervised disentanglement measure, choose and compare."""
+
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from disentwine.data.shapes2d import SPEC
+from disentwine.studies import betavae, dipvae
+from disentwine.studies.disentangling import best_setting, code_scores, spread
+from disentwine.studies.disentangling_pictures import trade_off_picture
+from disentwine.studies.trials import Outcome, Trial
+
+
+@pytest.fixture(params=[betavae, dipvae], ids=["betavae", "dipvae"])
+def study(request, monkeypatch):
+    """Its trials where dSprites' grid is at hand."""
+    monkeypatch.setattr(request.param, "data_at_hand", lambda: ["dsprites-grid", "shapes2d"])
+    return request.param
+
+
+def keys(trials):
+    return {(trial.system, trial.data, trial.note) for trial in trials}
+
+
+def test_every_published_row_has_its_trial_in_the_stages_that_are_usual(study):
+    usual = [t for t in study.trials("paper", (0, 1, 2)) if t.stage <= 2]
+    rows = {(s, "dsprites-grid", note) for s, note in study.TABLE if "best" not in s}
+    assert rows <= keys(usual)
+
+
+def test_the_first_stage_has_every_seed_of_what_is_drawn_at_random(study):
+    first = [t for t in study.trials("paper", (0, 1, 2)) if t.stage == 1]
+    alone = {t.system for t in first if [o.note for o in first if o.system == t.system] == [""]}
+    assert alone <= {"ground truth", "pixels", "pca"}
+
+
+def test_studies_share_trainings(monkeypatch, tmp_path):
+    folders = []
+    for module in (betavae, dipvae):
+        monkeypatch.setattr(module, "data_at_hand", lambda: ["shapes2d"])
+        folders.append({t.folder(tmp_path).name for t in module.trials("paper", (0, 1))})
+    shared = {name.rsplit("-", 2)[0] for name in folders[0] & folders[1]}
+    assert {"shapes2d-vae", "shapes2d-beta-vae-beta-4"} <= shared
+
+
+def test_large_penalties_are_estimated_from_large_batches(monkeypatch):
+    monkeypatch.setattr(dipvae, "data_at_hand", lambda: ["shapes2d"])
+    for trial in dipvae.trials("paper", (0,)):
+        recipe = trial.read_recipe()
+        weight = recipe.model.get("lambda_od", 0)
+        assert recipe.training["batch_size"] == 256 or weight <= 20
+
+
+def grid():
+    values = ([0, 1, 2], [0.5, 0.75, 1.0], [0.0, 2.0, 4.0, 6.0], [0.0, 0.5, 1.0], [0.0, 0.5, 1.0])
+    factors = np.array(list(product(*values)), dtype=float)
+    return SimpleNamespace(factors=factors, spec=SPEC, names=[factor.name for factor in SPEC])
+
+
+def test_perfect_codes_and_codes_of_nothing():
+    dataset = grid()
+    rows = np.arange(len(dataset.factors))
+
+    def scores(codes):
+        found = code_scores(codes, dataset, rows, points=(400, 200))
+        return {score.name: score.value for score in found}
+
+    perfect = scores(dataset.factors / dataset.factors.std(axis=0))
+    noise = scores(np.random.default_rng(0).normal(size=(len(rows), 5)))
+    assert min(perfect["z-diff"], perfect["z-diff-no-shape"]) > 0.95
+    assert min(perfect["z-diff-svm"], perfect["z-diff-no-shape-svm"]) > noise["z-diff-svm"] + 0.2
+    assert perfect["mig"] == pytest.approx(1)
+    assert perfect["sap"] > 0.9 > 0.3 > noise["sap"]
+    blind = np.delete(dataset.factors, 2, axis=1)
+    assert scores(blind)["sap-no-orientation"] > scores(blind)["sap"] + 0.1
+
+
+def test_images_are_taken_from_everywhere():
+    chosen = spread(np.arange(1000) * 3, 10)
+    assert (chosen[0], chosen[-1], len(chosen)) == (0, 2997, 10)
+    assert np.ptp(np.diff(chosen)) <= 3
+
+
+def outcome(note, seed=0, system="dip-vae-i", **scores):
+    found = [
+        {
+            "name": name.replace("_", "-"),
+            "value": value,
+            "n": 10,
+            "noise_floor": None,
+            "details": {},
+        }
+        for name, value in scores.items()
+    ]
+    found += [
+        {**score, "name": f"validation:{score['name'][10:]}"}
+        for score in found
+        if score["name"].startswith("validated-")
+    ]
+    trial = Trial(system, "shapes2d", seed, "beta-vae-shapes2d", note=note)
+    return Outcome(trial, tuple(found), minutes=1.0)
+
+
+def test_a_setting_is_chosen_on_the_validation_split():
+    outcomes = [
+        outcome(
+            "lambda 1", z_diff=0.99, validated_z_diff=0.7, validated_reconstruction_error=0.001
+        ),
+        outcome(
+            "lambda 2", z_diff=0.80, validated_z_diff=0.8, validated_reconstruction_error=0.002
+        ),
+        outcome(
+            "lambda 2", 1, z_diff=0.8, validated_z_diff=0.9, validated_reconstruction_error=0.001
+        ),
+        outcome(
+            "lambda 5", z_diff=0.95, validated_z_diff=0.9, validated_reconstruction_error=0.010
+        ),
+    ]
+    free = best_setting(outcomes, "dip-vae-i", by="z-diff")
+    assert [(o.trial.note, o.trial.seed) for o in free] == [("lambda 5", 0)]
+    bound = best_setting(outcomes, "dip-vae-i", by="z-diff", error_at_most=0.0025)
+    assert [(o.trial.note, o.trial.seed) for o in bound] == [("lambda 2", 0), ("lambda 2", 1)]
+    assert {o.trial.system for o in bound} == {"dip-vae-i, best z-diff at error <= 0.0025"}
+    assert best_setting(outcomes, "dip-vae-i", by="z-diff", error_at_most=0.0005) == []
+
+
+def test_the_trade_off_is_drawn_beside_the_papers(tmp_path, monkeypatch):
+    drawn = []
+    from disentwine import figures
+
+    monkeypatch.setattr(figures, "trade_off", drawn.append)
+    monkeypatch.setattr(figures, "save_figure", lambda figure, path: path)
+    outcomes = [
+        outcome("", system="vae", z_diff_svm=0.8, sap=0.1, reconstruction_error=0.002),
+        outcome("beta 4", system="beta-vae", z_diff_svm=0.9, sap=0.2, reconstruction_error=0.003),
+        outcome(
+            "beta 4 long", system="beta-vae", z_diff_svm=0.9, sap=0.2, reconstruction_error=0.003
+        ),
+    ]
+    trade_off_picture(outcomes, dipvae.PUBLISHED, tmp_path)
+    ours, theirs = drawn[0]
+    assert (ours.name, list(ours.settings), ours.published) == ("beta-vae", [1, 4], False)
+    assert list(theirs.errors) == [0.0017, 0.0032]
+    assert theirs.published
