@@ -1,9 +1,14 @@
 """One file a paper: the table it prints, ours beside theirs."""
 
+from disentwine.studies.betavae import BETAVAE
 from disentwine.studies.causalvae import CAUSALVAE
+from disentwine.studies.dipvae import DIPVAE
 from disentwine.studies.labels import LABELS
+from disentwine.studies.ladder import LADDER
 from disentwine.studies.study import Study
 
-STUDIES: dict[str, Study] = {study.name: study for study in (CAUSALVAE, LABELS)}
+STUDIES: dict[str, Study] = {
+    study.name: study for study in (CAUSALVAE, LABELS, BETAVAE, DIPVAE, LADDER)
+}
 
 __all__ = ["STUDIES", "Study"]

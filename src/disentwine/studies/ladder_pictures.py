@@ -1,0 +1,173 @@
+"""Pictures of hierarchies side by side: their likelihood, and what each of their layers carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from disentwine import figures
+from disentwine.contracts.dataset import FloatArray
+from disentwine.contracts.model import Layered
+from disentwine.figures.comparison import STYLES
+from disentwine.studies.courses import read_course
+from disentwine.studies.disentangling import spread
+from disentwine.studies.pictures import Pictures
+from disentwine.studies.trials import Outcome
+from disentwine.training.recipe import Recipe
+from disentwine.training.run import load_run
+
+IMAGES = 2_000
+MOST_CLASSES = 10
+
+
+def course_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+    """The bound on training and validation images over the epochs (fig. 2)."""
+    drawn: Pictures = []
+    for data, deepest in _deepest(outcomes).items():
+        courses = []
+        for name, outcome in deepest.items():
+            course = read_course(outcome.trial.folder(runs))[1:]
+            scores = {
+                f"log-likelihood of {title} images": [r["scores"][part] for r in course]
+                for part, title in (("train", "training"), ("validation", "validation"))
+            }
+            per_step = _epochs_per_step(outcome)
+            courses.append(figures.Course(name, [per_step * r["step"] for r in course], scores))
+        figure = figures.course_curves(courses, across="epochs")
+        path = figures.save_figure(figure, folder / f"course-{data}.png")
+        drawn.append((f"Likelihood over training on {data}", path))
+    return drawn
+
+
+def depth_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
+    """The likelihood of each system with more and more layers (fig. 3)."""
+    drawn: Pictures = []
+    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+        found: dict[str, dict[int, list[float]]] = {}
+        for outcome in outcomes:
+            if outcome.trial.data == data and "steps" not in outcome.trial.note:
+                depth = outcome.trial.note.count("-") + 1
+                value = _value(outcome, "log-likelihood")
+                found.setdefault(outcome.trial.system, {}).setdefault(depth, []).append(value)
+        courses = [
+            figures.Course(
+                system,
+                sorted(depths),
+                {"log-likelihood (test split)": [np.mean(depths[d]) for d in sorted(depths)]},
+            )
+            for system, depths in found.items()
+        ]
+        if any(len(depths) > 1 for depths in found.values()):
+            figure = figures.course_curves(courses, across="layers")
+            path = figures.save_figure(figure, folder / f"depth-{data}.png")
+            drawn.append((f"Likelihood by the number of layers on {data}", path))
+    return drawn
+
+
+def activity_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+    """What each unit carries over the epochs (fig. 4)."""
+    drawn: Pictures = []
+    for data, deepest in _deepest(outcomes).items():
+        activity, at, layers = {}, {}, {}
+        for name, outcome in deepest.items():
+            run = load_run(outcome.trial.folder(runs))
+            course = read_course(run.path)
+            per_step = _epochs_per_step(outcome)
+            activity[name] = np.array([r["scores"]["unit-kl"] for r in course])
+            at[name] = np.array([per_step * r["step"] for r in course])
+            layers[name] = run.model.unit_layers if isinstance(run.model, Layered) else ()
+        figure = figures.activity_over_training(activity, at=at, layers=layers)
+        path = figures.save_figure(figure, folder / f"activity-{data}.png")
+        drawn.append((f"What each unit carries over training on {data}", path))
+    return drawn
+
+
+def layer_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
+    """What each layer carries in the end, and how many of its units (fig. 5)."""
+    drawn: Pictures = []
+    for data, deepest in _deepest(outcomes).items():
+        courses = []
+        for name, outcome in deepest.items():
+            numbers = range(1, outcome.trial.note.partition(",")[0].count("-") + 2)
+            scores = {
+                "KL divergence of a layer (nats)": [_value(outcome, f"kl_{i}") for i in numbers],
+                "its active units": [_value(outcome, f"active-units:{i}") for i in numbers],
+            }
+            courses.append(figures.Course(name, list(numbers), scores))
+        figure = figures.course_curves(courses, across="layer, from the image up")
+        path = figures.save_figure(figure, folder / f"layers-{data}.png")
+        drawn.append((f"What each layer carries on {data}", path))
+    return drawn
+
+
+def class_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+    """Principal components of each layer's posterior means, coloured by class (fig. 6)."""
+    drawn: Pictures = []
+    for data, deepest in _deepest(outcomes).items():
+        opened = {name: load_run(o.trial.folder(runs)) for name, o in deepest.items()}
+        dataset = next(iter(opened.values())).dataset
+        factor = dataset.spec[0]
+        if factor.kind != "categorical" or len(factor.values or ()) > MOST_CLASSES:
+            continue
+        test = spread(dataset.split["test"], IMAGES)
+        images = dataset.images[test]
+        points = {
+            name: [
+                principal_components(run.model.represent(images, layer=layer))  # type: ignore[call-arg]
+                for layer in range(1, len(run.recipe.model["layers"]) + 1)
+            ]
+            for name, run in opened.items()
+        }
+        names = [str(value) for value in factor.values or ()]
+        figure = figures.layer_maps(points, dataset.factors[test, 0], names=names)
+        path = figures.save_figure(figure, folder / f"classes-{data}.png")
+        drawn.append((f"Principal components of each layer on {data}", path))
+    return drawn
+
+
+def principal_components(codes: FloatArray) -> FloatArray:
+    """The first two of a table (n, d), (n, 2); of one column, that and 0.
+
+    >>> line = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]])
+    >>> np.abs(principal_components(line)[:, 1]).max() < 1e-9
+    np.True_
+    """
+    centred = codes.astype(np.float64) - codes.mean(axis=0, dtype=np.float64)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    found = centred @ axes[:2].T
+    return np.pad(found, ((0, 0), (0, 2 - found.shape[1])))
+
+
+def _deepest(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Outcome]]:
+    """On each data set the first outcome of each system with most layers; where several were trained
+    for different times, all of them."""
+    found: dict[str, dict[str, Outcome]] = {}
+    most: dict[str, int] = {}
+    for outcome in outcomes:
+        data, note = outcome.trial.data, outcome.trial.note
+        most[data] = max(most.get(data, 0), note.count("-"))
+    for outcome in outcomes:
+        trial = outcome.trial
+        if trial.note.count("-") == most[trial.data]:
+            steps = trial.note.partition(", ")[2]
+            name = f"{trial.system}, {steps}" if steps else trial.system
+            found.setdefault(trial.data, {}).setdefault(name, outcome)
+    return {data: dict(list(same.items())[: len(STYLES)]) for data, same in found.items()}
+
+
+def _epochs_per_step(outcome: Outcome) -> float:
+    recipe = outcome.trial.read_recipe()
+    return float(recipe.training["batch_size"] / _training_images(yaml.safe_dump(recipe.data)))
+
+
+@lru_cache
+def _training_images(data: str) -> int:
+    return len(Recipe(yaml.safe_load(data), {}, {}).build_dataset().split["train"])
+
+
+def _value(outcome: Outcome, name: str) -> float:
+    return next((float(s["value"]) for s in outcome.scores if s["name"] == name), float("nan"))
