@@ -87,7 +87,7 @@ PUBLISHED_IMAGES = {
     "celeba-beard": ("data.limit=20000",),
 }
 ON_PUBLISHED_IMAGES = (replace(ROWS[0], steps=500), replace(ROWS[1], steps=1000))
-"""On images that are read from files, where they are at hand; the authors' are larger."""
+"""On images that are read from files, where they are at hand, by one seed: the authors' are larger."""
 
 CONCEPTS = {
     "pendulum": ("pendulum_angle", "light_angle", "shadow_length", "shadow_position"),
@@ -135,7 +135,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
             for data, options in PUBLISHED_IMAGES.items()
             if _at_hand(data, options)
             for row in ON_PUBLISHED_IMAGES
-            for seed in seeds
+            for seed in seeds[:1]
         }
     return sorted(made, key=lambda trial: -made[trial])
 
