@@ -7,6 +7,8 @@ from disentwine.models.causal_gan import CausalGAN
 from disentwine.models.causal_vae import CausalVAE
 from disentwine.models.causal_vae_layered import LayeredCausalVAE
 from disentwine.models.causal_vae_unsup import UnsupervisedCausalVAE
+from disentwine.models.causal_wae import CausalWAE
+from disentwine.models.causal_wae_layered import LayeredCausalWAE
 from disentwine.models.condition_vae import ConditionVAE
 from disentwine.models.ct_vae import CTVAE
 from disentwine.models.dc_ign import DCIGN
@@ -38,6 +40,8 @@ MODELS: dict[str, type[Model]] = {
     "causal-vae/layered": LayeredCausalVAE,
     "causal-vae-unsup": UnsupervisedCausalVAE,
     "condition-vae": ConditionVAE,
+    "causal-wae": CausalWAE,
+    "causal-wae/layered": LayeredCausalWAE,
     "vq-vae": VQVAE,
     "mcq-vae": MCQVAE,
     "ct-vae": CTVAE,
@@ -59,11 +63,13 @@ __all__ = [
     "BetaVAE",
     "CausalGAN",
     "CausalVAE",
+    "CausalWAE",
     "ConditionVAE",
     "FactorVAE",
     "HierarchicalVAE",
     "InfoGAN",
     "LadderVAE",
     "LayeredCausalVAE",
+    "LayeredCausalWAE",
     "UnsupervisedCausalVAE",
 ]

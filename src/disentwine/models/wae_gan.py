@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
-from disentwine.contracts.model import Batch, Losses, OpponentTraining
+from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, Positive
 from disentwine.models.autoencoder import Autoencoder
+from disentwine.models.code_opponent import (
+    code_discriminator,
+    discriminator_training,
+    divergence_from_prior,
+    telling_apart,
+)
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import Network
-from disentwine.nn.perceptron import perceptron
-from disentwine.objectives.adversarial import discriminator_loss, generator_loss
-
-HIDDEN_LAYERS = 4
 
 
 class WAEGAN(Autoencoder):
@@ -50,13 +50,8 @@ class WAEGAN(Autoencoder):
         self.lambda_gan = lambda_gan
         self.opponent_units = opponent_units
         self.opponent_learning_rate = opponent_learning_rate
-        self.opponent = perceptron([latent, *[opponent_units] * HIDDEN_LAYERS, 1])
-        self.opponent_training = OpponentTraining(opponent_learning_rate, betas=(0.5, 0.999))
-
-    def discriminate(self, z: Tensor) -> Tensor:
-        """The logit of codes (n, latent) being draws of the prior, (n,)."""
-        logits: Tensor = self.opponent(z)
-        return logits[:, 0]
+        self.opponent = code_discriminator(latent, opponent_units)
+        self.opponent_training = discriminator_training(opponent_learning_rate)
 
     def loss(self, batch: Batch) -> Losses:
         """Squared error, and how far the codes are from passing for draws of the prior."""
@@ -64,7 +59,7 @@ class WAEGAN(Autoencoder):
         return Losses(
             {
                 "reconstruction": self.squared_error(batch.x, z),
-                "prior": generator_loss(self.discriminate(z)),
+                "prior": divergence_from_prior(z, self.opponent),
             },
             {"prior": self.lambda_gan},
         )
@@ -72,5 +67,4 @@ class WAEGAN(Autoencoder):
     def opponent_loss(self, batch: Batch) -> Losses:
         """The cross-entropy of telling draws of the prior from codes."""
         z = self.encoder(batch.x)
-        drawn = self.discriminate(self.sample_prior(len(z)))
-        return Losses({"cross_entropy": discriminator_loss(drawn, self.discriminate(z))})
+        return Losses({"cross_entropy": telling_apart(z, self.opponent)})

@@ -1,0 +1,225 @@
+"""What models share that paint an image in layers: their groups of concepts, mechanisms and do-operation."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from disentwine.causal.graph import Graph
+from disentwine.causal.grouping import Grouping, group_concepts
+from disentwine.causal.knowledge import Knowledge
+from disentwine.causal.labels import checked_labels
+from disentwine.contracts.dataset import Dataset
+from disentwine.models.backgrounds import median_logits
+from disentwine.models.causal import CausalModel, Edges
+from disentwine.models.labels import complete_labels
+from disentwine.nn.convolutional import ImageShape
+from disentwine.nn.label_table import LabelTable
+from disentwine.nn.networks import Network
+from disentwine.nn.painters import Box, LayeredDecoder, fourier_features
+from disentwine.nn.perceptron import perceptron
+
+FREQUENCIES = 4
+GROUPS_FROM = 2000
+ERROR_PACE = 0.01
+REACH = 32
+"""A painter may paint this share of the image's height beyond the pixels that are its own."""
+
+
+class LayeredModel(CausalModel[Tensor]):
+    r"""$z_i = f_i(z_{pa(i)}) + n_i$ with a network $f_i$ each, codes z that are tied to the labels, and an
+    image that is painted in layers, each from the few concepts that its pixels depend on.
+
+    A subclass adds how codes are read from images, and its `loss`.
+
+    Arguments:
+        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes: as the data
+            set decides them.
+        tightness: s, the standard deviation of a concept around its label, in those of the label.
+        label_share: share of the training images that are painted from their labels, not their codes.
+        edges, knowledge: what was known of the graph.
+        network: of the encoder.
+        encoder: from images to what codes are read from.
+    """
+
+    encoder_error: Tensor
+    mechanism_error: Tensor
+    fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "groups", "boxes")
+
+    def __init__(
+        self,
+        *,
+        image_shape: ImageShape,
+        concept_names: tuple[str, ...],
+        label_mean: tuple[float, ...],
+        label_scale: tuple[float, ...],
+        learnt_graph: dict[str, Any],
+        groups: tuple[tuple[int, ...], ...],
+        boxes: tuple[Box, ...],
+        tightness: float,
+        label_share: float,
+        edges: Edges | None,
+        knowledge: Knowledge,
+        network: Network,
+        encoder: nn.Module,
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape,
+            concept_names=concept_names,
+            label_mean=label_mean,
+            label_scale=label_scale,
+            learnt_graph=learnt_graph,
+        )
+        self.groups = groups
+        self.boxes = boxes
+        self.tightness = tightness
+        self.label_share = label_share
+        self.edges, self.knowledge = edges, knowledge
+        self.network = network
+        self.encoder = encoder
+        self.decoder = LayeredDecoder(list(groups), image_shape=image_shape, boxes=list(boxes))
+        self.labels = LabelTable(len(concept_names))
+        self.causes = {
+            i: [concept_names.index(cause) for cause in self.start.parents(name)]
+            for i, name in enumerate(concept_names)
+            if self.start.parents(name)
+        }
+        self.mechanisms = nn.ModuleDict(
+            {
+                str(i): perceptron([len(causes) * (1 + 2 * FREQUENCIES), 128, 128, 1])
+                for i, causes in self.causes.items()
+            }
+        )
+
+        # Mean squares, kept while training: how far labels are from what was read, and from what causes say.
+        self.register_buffer("encoder_error", torch.ones(len(concept_names)))
+        self.register_buffer("mechanism_error", torch.ones(len(concept_names)))
+
+    @classmethod
+    def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
+        fixed = super().data_arguments(dataset, options)
+        grouping = _grouping(dataset, Graph.from_json(fixed["learnt_graph"]))
+        boxes = tuple(_box(region) for region in _regions(grouping, dataset.image_shape))
+        return fixed | {"groups": grouping.groups, "boxes": boxes}
+
+    @classmethod
+    def for_data(cls, dataset: Dataset, **options: Any) -> Self:
+        model = super().for_data(dataset, **options)
+        regions = _regions(_grouping(dataset, model.start), dataset.image_shape)
+        with torch.no_grad():
+            model.decoder.background.copy_(median_logits(dataset))
+            model.decoder.regions.copy_(regions)
+            model.labels.fill(model.standardise(torch.from_numpy(complete_labels(dataset))))
+        return model
+
+    @abstractmethod
+    def codes(self, x: Tensor) -> Tensor:
+        """Standardised concepts (n, k) as they are read from images."""
+
+    def mechanism(self, i: int, z: Tensor) -> Tensor:
+        """$f_i$ of a concept's causes, (n,)."""
+        effect: Tensor = self.mechanisms[str(i)](
+            fourier_features(z[:, self.causes[i]], FREQUENCIES)
+        )
+        return effect[:, 0]
+
+    def labels_to_paint(self, u: Tensor, labelled: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, 1) which images are painted from their labels, and those labels (n, k), with noise.
+
+        Arguments:
+            u: (n, k) standardised labels.
+            labelled: (n,) True where an image carries all of them.
+        """
+        chosen = torch.rand(len(u), 1, device=u.device) < self.label_share
+        return labelled[:, None] & chosen, u + self.tightness * torch.randn_like(u)
+
+    def mechanism_terms(self, u: Tensor, labelled: Tensor) -> dict[str, Tensor]:
+        """What mechanisms leave unexplained of labels, (n,); nothing where there are none."""
+        if not self.causes:
+            return {}
+        missed = torch.stack([u[:, i] - self.mechanism(i, u) for i in self.causes], dim=1)
+        squares = (missed / self.tightness).square()
+        return {"mechanisms": 0.5 * (squares * labelled[:, None]).sum(1)}
+
+    def abduct(self, x: Tensor) -> Tensor:
+        return self.merge(self.codes(x))
+
+    def merge(self, z: Tensor) -> Tensor:
+        """Codes (n, k) once every effect is the mean of what was read and what its causes say, each
+        weighted by its precision.
+
+        Pixels round: the ends of a shadow are seen to half a pixel, while its causes say exactly
+        where they are. An effect with noise of its own keeps what was read.
+        """
+        merged = list(z.unbind(1))
+        for i in map(self.concept_names.index, self.start.order):
+            if i in self.causes:
+                said = self.mechanism(i, torch.stack(merged, dim=1))
+                share = self.encoder_error[i] / (self.encoder_error[i] + self.mechanism_error[i])
+                merged[i] = torch.lerp(merged[i], said, share)
+        return torch.stack(merged, dim=1)
+
+    @torch.no_grad()
+    def note_errors(self, z: Tensor, u: Tensor, labelled: Tensor) -> None:
+        """Running means of both errors, over the images that carry all labels."""
+        if not labelled.any():
+            return
+        z, u = z[labelled], u[labelled]
+        merged = self.merge(z)
+        self.encoder_error.lerp_((z - u).square().mean(0), ERROR_PACE)
+        for i in self.causes:
+            missed = (self.mechanism(i, merged) - u[:, i]).square().mean()
+            self.mechanism_error[i].lerp_(missed, ERROR_PACE)
+
+    def prior(self, n: int) -> Tensor:
+        """Labels of training images, which bring causes, effects and their noise along."""
+        u = self.labels.draw(n)
+        return u + self.tightness * torch.randn_like(u)
+
+    def values(self, latents: Tensor) -> Tensor:
+        return latents
+
+    def move(self, latents: Tensor, moved: Mapping[int, Tensor]) -> Tensor:
+        """Effects keep the noise they had: $z_i' = f_i(z_{pa}') + (z_i - f_i(z_{pa}))$."""
+        now = list(latents.unbind(1))
+        for i, value in moved.items():
+            now[i] = value
+        for i in self.following(moved):
+            change = self.mechanism(i, torch.stack(now, dim=1)) - self.mechanism(i, latents)
+            now[i] = latents[:, i] + change
+        return torch.stack(now, dim=1)
+
+    def paint(self, latents: Tensor) -> Tensor:
+        image: Tensor = self.decoder(latents)
+        return image
+
+
+def _regions(grouping: Grouping, image_shape: ImageShape) -> Tensor:
+    """(groups, height, width) 1 on the pixels of each group and a little around them."""
+    owner = torch.from_numpy(grouping.owner).view(image_shape[:2])
+    owned = torch.stack([owner == g for g in range(len(grouping.groups))]).float()
+    reach = max(1, image_shape[0] // REACH)
+    return F.max_pool2d(owned, 2 * reach + 1, 1, reach)
+
+
+def _box(region: Tensor) -> Box:
+    """The smallest box around a region; the whole image where it is empty."""
+    rows, columns = (torch.nonzero(region.any(dim))[:, 0].tolist() for dim in (1, 0))
+    if not rows:
+        return 0, 0, region.shape[0], region.shape[1]
+    return rows[0], columns[0], rows[-1] + 1, columns[-1] + 1
+
+
+def _grouping(dataset: Dataset, graph: Graph) -> Grouping:
+    train = dataset.split["train"]
+    checked_labels(dataset.factors[train], dataset.names)
+    labelled = train[np.isfinite(dataset.factors[train]).all(axis=1)]
+    some = np.random.default_rng(0).permutation(labelled)[:GROUPS_FROM]
+    brightness = dataset.images[some].mean(axis=-1).reshape(len(some), -1) / 255
+    return group_concepts(dataset.factors[some], brightness, graph)

@@ -1,0 +1,35 @@
+"""A code of its own for every concept."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from disentwine.nn.perceptron import perceptron
+
+
+class ConceptCodes(nn.Module):
+    r"""$g_i(u_i)$: d numbers from the value of each concept, by a small network each.
+
+    Arguments:
+        concepts: k.
+        dimensions: d, numbers a concept.
+        hidden: units of each network's hidden layer.
+
+    >>> ConceptCodes(2, dimensions=3)(torch.zeros(5, 2)).shape
+    torch.Size([5, 2, 3])
+    """
+
+    def __init__(self, concepts: int, *, dimensions: int, hidden: int = 32) -> None:
+        super().__init__()
+        # A list of torch's own: what a plain one holds is neither trained nor saved.
+        self.g = nn.ModuleList(perceptron([1, hidden, dimensions]) for _ in range(concepts))
+
+    def forward(self, u: Tensor) -> Tensor:
+        """(n, k, d) of values (n, k)."""
+        return torch.stack([self.code(i, u[:, i]) for i in range(len(self.g))], dim=1)
+
+    def code(self, i: int, value: Tensor) -> Tensor:
+        """(n, d) of values (n,) of one concept."""
+        code: Tensor = self.g[i](value[:, None])
+        return code
