@@ -8,6 +8,7 @@ import torch
 from disentwine.objectives.adversarial import (
     discriminator_loss,
     generator_loss,
+    lazy_slope_penalty,
     permute_dimensions,
     slope_penalty,
 )
@@ -85,6 +86,17 @@ def test_the_slope_penalty_has_a_slope_of_its_own() -> None:
     w = torch.tensor([1.0, 2.0], requires_grad=True)
     slope_penalty(lambda x: x @ w, torch.zeros(3, 2)).mean().backward()
     torch.testing.assert_close(w.grad, w.detach())
+
+
+def test_the_lazy_slope_penalty_is_as_heavy_on_average() -> None:
+    x = torch.randn(4, 3)
+
+    def judge(x: torch.Tensor) -> torch.Tensor:
+        return x.square().sum(1)
+
+    paid = torch.stack([lazy_slope_penalty(judge, x, step=step) for step in range(64)])
+    torch.testing.assert_close(paid.mean(0), slope_penalty(judge, x))
+    assert (paid == 0).all(1).sum() == 64 - 64 // 8
 
 
 def test_the_slope_penalty_is_known_without_gradients() -> None:

@@ -14,33 +14,30 @@ from disentwine.contracts.model import Batch, Losses, OpponentTraining
 from disentwine.contracts.ranges import Count, NonNegative, Positive
 from disentwine.models.backgrounds import median_logits
 from disentwine.models.causal import CausalModel, Edges
-from disentwine.models.onlookers import LEAST_SCALE, CausalGANLatents, Onlookers, Views, halves
+from disentwine.models.onlookers import LEAST_SCALE, CausalGANLatents, Onlookers
 from disentwine.nn.controller import CausalController
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import DECODERS, Network
 from disentwine.nn.painters import fourier_features
-from disentwine.objectives.adversarial import discriminator_loss, generator_loss, slope_penalty
+from disentwine.objectives.adversarial import discriminator_loss, lazy_slope_penalty
 from disentwine.objectives.quantiles import quantile_loss
 
 FREQUENCIES = 4
-SLOPE_EVERY = 8
-"""Steps between two penalties of the slope, which cost more than all the rest of a step."""
 
 
 class CausalGAN(CausalModel[CausalGANLatents]):
     r"""Labels $l_i = f_i(l_{pa(i)}, n_i)$ from a causal controller, images $x = G(l, z)$, and a game:
     a discriminator D tells images from painted ones, a labeler L reads labels off true images, an
-    anti-labeler A off painted ones, and G minimises $-\log D(G) - \log L(l|G) + \log A(l|G)$, whose optimum
-    paints every label's images, conditionally and under interventions alike (theorems 1 and 2).
+    anti-labeler A off painted ones, and G minimises $\log \frac{1 - D(G)}{D(G)} - \log L(l|G) + \log A(l|G)$,
+    whose optimum paints every label's images, conditionally and under interventions alike (theorems 1 and 2).
 
     *As the paper has it*: the controller follows the graph, which is given or else learnt; labeler and
     anti-labeler, each trained on its own kind of images, with opposite signs in G's loss.
     *What differs*: labels are real numbers, so the labelers' likelihoods are Gaussian, not Bernoulli; the
-    discriminator's loss is the logistic one with a slope penalty, for the paper's ratio of probabilities;
-    all onlookers share their features, which is quicker. The controller regresses each label on
-    its causes and learns the quantiles of the rest, where the paper trains a Wasserstein GAN on labels: then
-    the noise of one image can be worked out, as a counterfactual needs. While training, labels come from
-    the batch, as a perfect controller would draw them.
+    discriminator pays for its slope, and shares features with the labelers, which is quicker. The
+    controller regresses each label on its causes and learns the quantiles of the rest, where the paper
+    trains a Wasserstein GAN on labels: then the noise of one image can be worked out, as a
+    counterfactual needs. While training, labels come from the batch, as a perfect controller would draw them.
     *What is ours*: a GAN has no encoder, so one is trained beside it, on true images' labels, on
     painted images' noise, and on how well G paints true images again. G does not learn from it.
 
@@ -123,12 +120,11 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         seen = self.opponent(self.paint(latents))
         unexplained = self.controller.noise(u)
         labelled = known.all(dim=1)
+        onlookers, concepts = self.opponent, latents.concepts
         terms = {
-            "generator": generator_loss(seen.logit),
-            "labeler": self.opponent.label_cost(latents.concepts, seen.labels).sum(1),
-            "anti_labeler": self.opponent.anti_label_cost(latents.concepts, seen.anti_labels).sum(
-                1
-            ),
+            "generator": -seen.logit,
+            "labeler": onlookers.label_cost(concepts, seen.labels).sum(1),
+            "anti_labeler": onlookers.anti_label_cost(concepts, seen.anti_labels).sum(1),
             "mechanisms": 0.5 * (unexplained.square().sum(1) * labelled),
             "noise": quantile_loss(unexplained, self.controller.quantiles).sum(1) * labelled,
         }
@@ -139,47 +135,34 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         """What the onlookers minimise."""
         u, known = self.labels_of(batch)
         latents = self._latents_to_paint(u, known)
-        both = torch.cat([batch.x, self.paint(latents)])
-        true, painted = (Views(*v) for v in zip(*map(halves, self.opponent(both)), strict=True))
-        found, refound = (
-            CausalGANLatents(*v) for v in zip(*map(halves, self.opponent.encode(both)), strict=True)
-        )
-        slope = batch.x.new_zeros(())
-        if batch.step % SLOPE_EVERY == 0:
-            slope = slope_penalty(lambda x: self.opponent(x).logit, batch.x)
+        painting, onlookers = self.paint(latents), self.opponent
+        true, painted = onlookers(batch.x), onlookers(painting)
+        found, refound = onlookers.encode(batch.x), onlookers.encode(painting)
+        anti_label_cost = onlookers.anti_label_cost(latents.concepts, painted.anti_labels)
         terms = {
             "discriminator": discriminator_loss(true.logit, painted.logit),
-            "labeler": (self.opponent.label_cost(u, true.labels) * known).sum(1),
-            "anti_labeler": self.opponent.anti_label_cost(
-                latents.concepts, painted.anti_labels
-            ).sum(1),
+            "labeler": (onlookers.label_cost(u, true.labels) * known).sum(1),
+            "anti_labeler": anti_label_cost.sum(1),
             "concepts": 0.5 * ((found.concepts - u) * known / LEAST_SCALE).square().sum(1),
             "noise": (refound.noise - latents.noise).square().mean(1),
             "reconstruction": (batch.x - self.paint(found)).square().flatten(1).sum(1),
-            "slope": slope,
+            "slope": lazy_slope_penalty(lambda x: onlookers(x).logit, batch.x, step=batch.step),
         }
-        weights = {
-            "reconstruction": self.reconstruction_weight,
-            "slope": self.slope_weight * SLOPE_EVERY,
-        }
+        weights = {"reconstruction": self.reconstruction_weight, "slope": self.slope_weight}
         return Losses(terms, weights)
 
     def _latents_to_paint(self, u: Tensor, known: Tensor) -> CausalGANLatents:
         """An image's own labels where all are known, else some of the controller's; and fresh noise."""
+        drawn = self.prior(len(u))
         complete = known.all(dim=1, keepdim=True)
-        drawn = (
-            u if bool(complete.all()) else torch.where(complete, u, self.controller.draw(len(u)))
-        )
-        return CausalGANLatents(drawn, self._draw_noise(len(u)))
-
-    def _draw_noise(self, n: int) -> Tensor:
-        return torch.randn(n, self.noise, device=self.mean.device, dtype=self.mean.dtype)
+        return drawn._replace(concepts=torch.where(complete, u, drawn.concepts))
 
     def abduct(self, x: Tensor) -> CausalGANLatents:
         return self.opponent.encode(x)
 
     def prior(self, n: int) -> CausalGANLatents:
-        return CausalGANLatents(self.controller.draw(n), self._draw_noise(n))
+        noise = torch.randn(n, self.noise, device=self.mean.device, dtype=self.mean.dtype)
+        return CausalGANLatents(self.controller.draw(n), noise)
 
     def values(self, latents: CausalGANLatents) -> Tensor:
         return latents.concepts

@@ -14,10 +14,7 @@ from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt, Posi
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import DECODERS, ENCODERS, Network
 from disentwine.nn.pictures import accepts_pictures
-from disentwine.objectives.adversarial import discriminator_loss, generator_loss, slope_penalty
-
-SLOPE_EVERY = 8
-"""Steps between two penalties of the slope, which cost more than all the rest of a step."""
+from disentwine.objectives.adversarial import discriminator_loss, generator_loss, lazy_slope_penalty
 
 
 class InfoGAN(Model):
@@ -78,14 +75,12 @@ class InfoGAN(Model):
     def draw(self, n: int) -> tuple[Tensor, Tensor]:
         """Codes (n, latent + classes), numbers first, and noise (n, noise)."""
         like = self.log_scale
-        numbers = 2 * torch.rand(n, self.latent, device=like.device, dtype=like.dtype) - 1
-        code = [numbers]
+        code = [2 * torch.rand(n, self.latent, device=like.device, dtype=like.dtype) - 1]
         if self.classes:
             chosen = torch.randint(self.classes, (n,), device=like.device)
-            code.append(F.one_hot(chosen, self.classes).to(like.dtype))
-        return torch.cat(code, dim=1), torch.randn(
-            n, self.noise, device=like.device, dtype=like.dtype
-        )
+            code.append(F.one_hot(chosen, self.classes).to(like))
+        z = torch.randn(n, self.noise, device=like.device, dtype=like.dtype)
+        return torch.cat(code, dim=1), z
 
     def paint(self, c: Tensor, z: Tensor) -> Tensor:
         """G(z, c), (n, channels, height, width) in [0, 1]."""
@@ -126,13 +121,8 @@ class InfoGAN(Model):
         """What the discriminator minimises."""
         painted = self.paint(*self.draw(len(batch.x)))
         told_apart = discriminator_loss(self.discriminate(batch.x), self.discriminate(painted))
-        slope = batch.x.new_zeros(())
-        if batch.step % SLOPE_EVERY == 0:
-            slope = slope_penalty(self.discriminate, batch.x)
-        return Losses(
-            {"cross_entropy": told_apart, "slope": slope},
-            {"slope": self.slope_weight * SLOPE_EVERY},
-        )
+        slope = lazy_slope_penalty(self.discriminate, batch.x, step=batch.step)
+        return Losses({"cross_entropy": told_apart, "slope": slope}, {"slope": self.slope_weight})
 
     def read(self, x: Tensor) -> Tensor:
         """The code of images: the means of its numbers, and the probability of each class."""

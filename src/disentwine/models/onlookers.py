@@ -63,11 +63,6 @@ class Onlookers(nn.Module):
         return _cost(labels, seen, self.anti_label_scale)
 
 
-def halves(x: Tensor) -> tuple[Tensor, ...]:
-    """What was seen in the first half of the images, and in the second."""
-    return x.chunk(2)
-
-
 def _cost(labels: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
     scale = F.softplus(scale) + LEAST_SCALE
     return 0.5 * ((labels - mean) / scale).square() + scale.log()

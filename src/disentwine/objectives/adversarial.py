@@ -8,6 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+SLOPE_EVERY = 8
+"""Steps between two penalties of the slope, one of which costs more than all the rest of a step."""
+
 
 def discriminator_loss(true: Tensor, false: Tensor) -> Tensor:
     r"""$-\tfrac12 [\log D(x) + \log(1 - D(\tilde x))]$ with D = sigmoid(logit), the cross-entropy of telling
@@ -64,6 +67,24 @@ def slope_penalty(judge: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         x = x.detach().requires_grad_()
         (slope,) = torch.autograd.grad(judge(x).sum(), x, create_graph=learning)
     return 0.5 * slope.square().flatten(1).sum(1)
+
+
+def lazy_slope_penalty(judge: Callable[[Tensor], Tensor], x: Tensor, *, step: int) -> Tensor:
+    r"""$k R_1$ in every k-th step and 0 in the others: as much on average, at a fraction of the cost.
+
+    Reference: Analyzing and Improving the Image Quality of StyleGAN, T. Karras et al., 2020, section 3.1.
+
+    Arguments:
+        judge, x: as for `slope_penalty`.
+        step: of the training.
+
+    Returns:
+        (n,).
+
+    >>> [lazy_slope_penalty(lambda x: x[:, 0], torch.zeros(1, 5), step=i).item() for i in (0, 1)]
+    [4.0, 0.0]
+    """
+    return SLOPE_EVERY * slope_penalty(judge, x) if step % SLOPE_EVERY == 0 else x.new_zeros(len(x))
 
 
 def permute_dimensions(z: Tensor) -> Tensor:
