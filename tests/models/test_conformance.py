@@ -27,7 +27,7 @@ FURTHER: dict[str, list[dict[str, Any]]] = {
     "hierarchical-vae": [{"batch_norm": True}, {"layers": (4,)}, {"importance_samples": 3}],
     "ladder-vae": [{"batch_norm": False}, {"layers": (4,)}, {"importance_samples": 3}],
     "infogan": [{"classes": 3}],
-    "causal-gan": [{"edges": (("cause", "effect"),)}, {"edges": ()}],
+    "causal-gan": [{"edges": ()}],
     "beta-vae": [{"capacity": 5.0, "warm_up_steps": 5}, {"beta": 0.0}],
 }
 """Choices that a constructor's types do not tell."""
@@ -35,10 +35,11 @@ FURTHER: dict[str, list[dict[str, Any]]] = {
 SMALL: dict[str, dict[str, Any]] = {
     name: {"layers": (4, 3), "hidden": (12, 8)} for name in ("hierarchical-vae", "ladder-vae")
 }
+SMALL["causal-gan"] = {"edges": (("cause", "effect"), ("effect", "outcome"))}
 SMALL["vq-vae"] = {"codes": 8, "dimensions": 4, "width": 8}
 SMALL["mcq-vae"] = SMALL["vq-vae"]
 SMALL["ct-vae"] = SMALL["vq-vae"] | {"layer_width": 8, "hidden": 4}
-"""What makes models small that are large by default."""
+"""What makes models small that are large by default, or spares them the learning of a graph."""
 
 FURTHER["ct-vae"] = [
     {"edges": "expected", "codebook_training": "ema", "activation": activation}
