@@ -45,7 +45,7 @@ def noise(mode: str = "RGB", size: int = 40) -> Image.Image:
 
 
 def text_bomb() -> bytes:
-    bomb = chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(200_000_000), 9))
+    bomb = chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(50_000_000), 1))
     return png(40, 40, bomb, zeros(40 * 121))
 
 

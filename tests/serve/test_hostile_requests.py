@@ -14,7 +14,7 @@ from disentwine.serve import guard
 from disentwine.serve.app import create_app
 
 QUICK = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
