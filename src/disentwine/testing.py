@@ -86,7 +86,8 @@ def _batch(model: Model, image_shape: tuple[int, int, int], factors: int) -> Bat
 def _each(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
     """The batch with all its tensors changed."""
     tensors = {name: part for name, part in batch._asdict().items() if isinstance(part, Tensor)}
-    return batch._replace(**{name: change(part) for name, part in tensors.items()})
+    changed: dict[str, Any] = {name: change(part) for name, part in tensors.items()}
+    return batch._replace(**changed)
 
 
 def _promise(kept: bool, sentence: str) -> None:

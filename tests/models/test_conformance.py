@@ -42,10 +42,9 @@ SMALL["ct-vae"] = SMALL["vq-vae"] | {"layer_width": 8, "hidden": 4}
 """What makes models small that are large by default, or spares them the learning of a graph."""
 
 FURTHER["ct-vae"] = [
-    {"edges": "expected", "codebook_training": "ema", "activation": activation}
-    for activation in ("relu", "sine")
+    {"edges": "expected", "codebook_training": "ema", "activation": "sine"},
+    {"joint": True, "two_way": True},
 ]
-FURTHER["ct-vae"].append({"joint": True})
 
 QUANTIZED = ("reconstruction", "commitment", "codebook")
 TRANSITION = ("l_x", "l_id_y", "l_id_m", "l_y", "l_a", "kl", "l_m", "l_dep")

@@ -164,6 +164,8 @@ class Transits(Protocol):
     image_shape: tuple[int, int, int]
     actions: tuple[str, ...]
 
+    def reconstruct(self, x: Any) -> Any: ...
+
     def apply(self, x: Any, action: Any, *, times: int = 1) -> Any:
         """The image after an action, or after several; by name or number."""
         ...

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from scipy.optimize import linear_sum_assignment
 from torch import Tensor
+from torch.nn import functional as F
 
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses, Model
@@ -29,6 +31,7 @@ from disentwine.objectives.transition import (
     from_identity,
     lonely_nodes,
     negative_log_likelihood,
+    unlabelled,
 )
 
 
@@ -75,6 +78,9 @@ class CTVAE(Model):
         image_shape, actions: `for_data` reads them from the data set.
         pretraining: updates that learn images, before those that learn pairs.
         joint: whether the autoencoder learns further in the second stage, which the paper leaves open.
+        labels: "known", or "latent": pairs are learnt from without being told their actions, as a
+            mixture of as many actions as there are, all equally often; `match` then finds their names.
+        two_way: retrieve an action also by its opposite, which should make x of y.
         weights: of the losses of the second stage.
         layer_width: numbers a node of the graph.
         heads: of the attention over parents.
@@ -92,6 +98,7 @@ class CTVAE(Model):
     """
 
     fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape", "actions")
+    places: Tensor
 
     def __init__(
         self,
@@ -100,6 +107,8 @@ class CTVAE(Model):
         actions: tuple[str, ...],
         pretraining: NonNegativeInt = 1000,
         joint: bool = False,
+        labels: Literal["known", "latent"] = "known",
+        two_way: bool = False,
         weights: TransitionWeights = WEIGHTS,
         layer_width: Count = 64,
         heads: Count = 4,
@@ -120,6 +129,8 @@ class CTVAE(Model):
             raise UsageError(f"layer_width={layer_width} must be a multiple of heads={heads}")
         self.image_shape, self.actions = image_shape, actions
         self.pretraining, self.joint, self.weights = pretraining, joint, weights
+        self.labels, self.two_way = labels, two_way
+        self.register_buffer("places", torch.arange(len(actions)))
         self.layer_width, self.heads, self.hidden = layer_width, heads, hidden
         self.activation, self.edges = activation, edges
         self.codebooks, self.codes, self.dimensions = codebooks, codes, dimensions
@@ -190,22 +201,31 @@ class CTVAE(Model):
             action: (n,)
         """
         nothing = torch.full_like(action, len(self.actions))
-        nodes = self.layer.nodes(vectors)
+        nodes = self.layer.nodes(vectors, self.table)
         graph = self.layer.graph(nodes)
-        log_p = self.layer.become(nodes, graph)
+        log_p = self.layer.become(nodes, graph, self.table)
         fit = -negative_log_likelihood(log_p[:, :-1], y[:, None])  # (n, actions)
+        if self.labels == "latent":
+            action = fit.argmax(1)
+            l_y, l_a = unlabelled(fit)
+        else:
+            l_y = -fit.gather(1, action[:, None])[:, 0]
+            l_a = F.cross_entropy(fit, action, reduction="none")
         identity = torch.eye(nodes.shape[1], device=nodes.device, dtype=nodes.dtype)
         still = graph.of(nothing)
         kept = self.layer.become(
-            nodes, still._replace(edges=identity.expand_as(still.edges)), nothing[:, None]
+            nodes,
+            still._replace(edges=identity.expand_as(still.edges)),
+            self.table,
+            nothing[:, None],
         )
         done = graph.of(action)
         return {
             "l_x": negative_log_likelihood(log_p[:, -1], x),
             "l_id_y": negative_log_likelihood(kept[:, 0], x),
             "l_id_m": from_identity(still.edges[:, 0]),
-            "l_y": -fit.gather(1, action[:, None])[:, 0],
-            "l_a": torch.nn.functional.cross_entropy(fit, action, reduction="none"),
+            "l_y": l_y,
+            "l_a": l_a,
             "kl": edge_divergence(done.probabilities[:, 0]),
             "l_m": edge_count(done.edges[:, 0]),
             "l_dep": lonely_nodes(done.no_parents[:, 0]),
@@ -218,6 +238,11 @@ class CTVAE(Model):
     def indices(self, x: Tensor) -> Tensor:
         """The codes (n, nodes) of images."""
         return self.autoencoder.indices(x)
+
+    @property
+    def table(self) -> Tensor:
+        """All codes (codebooks, codes, d), without gradients."""
+        return self.autoencoder.quantizer.table.detach()
 
     def look_up(self, indices: Tensor) -> Tensor:
         """The vectors (n, codebooks, positions, d) of codes (n, nodes), without gradients."""
@@ -241,7 +266,8 @@ class CTVAE(Model):
     @torch.no_grad()
     def act(self, x: Tensor, action: Tensor) -> Tensor:
         """The likeliest codes (n, nodes) after an action (n,) on codes (n, nodes)."""
-        likeliest: Tensor = self.layer(self.look_up(x), action[:, None])[0][:, 0].argmax(-1)
+        log_p = self.layer(self.look_up(x), self.table, self.places[action][:, None])[0]
+        likeliest: Tensor = log_p[:, 0].argmax(-1)
         return likeliest
 
     def apply(  # type: ignore[override]
@@ -281,13 +307,43 @@ class CTVAE(Model):
         return answer_in_kind(self, pairs, lambda pair, rows: self._retrieve(*pair.chunk(2, dim=1)))
 
     def _retrieve(self, x: Tensor, y: Tensor) -> Tensor:
-        log_p, _ = self.layer(self.look_up(self.indices(x)))
-        return (-negative_log_likelihood(log_p[:, :-1], self.indices(y)[:, None])).softmax(-1)
+        a, b = self.indices(x), self.indices(y)
+        fit = self._fit(a, b)
+        if self.two_way:
+            fit = 0.5 * (fit + self._fit(b, a)[:, self._opposites()])
+        return fit.softmax(-1)
+
+    def _fit(self, x: Tensor, y: Tensor) -> Tensor:
+        """Log-likelihood (n, actions) of codes y after each action on codes x."""
+        log_p = self.layer(self.look_up(x), self.table)[0][:, :-1]
+        return -negative_log_likelihood(log_p, y[:, None])[:, self.places]
+
+    def _opposites(self) -> list[int]:
+        """The number of the action that undoes each; its own where none does."""
+        signs = {"+": "-", "-": "+"}
+        names = [signs.get(name[:1], name[:1]) + name[1:] for name in self.actions]
+        return [
+            self.actions.index(name) if name in self.actions else number
+            for number, name in enumerate(names)
+        ]
+
+    def match(self, x: Any, y: Any, action: Any) -> None:
+        """Give latent actions the names under which most of some labelled pairs are told right.
+
+        Arguments:
+            x, y: pairs of images, see `retrieve`.
+            action: (n,) the number of the action that made each.
+        """
+        self.places.copy_(torch.arange(len(self.actions)))
+        q = np.asarray(self.retrieve(x, y), dtype=np.float64)
+        counts = np.zeros((len(self.actions), len(self.actions)))
+        np.add.at(counts, (np.asarray(action), q.argmax(1)), 1)
+        self.places.copy_(torch.from_numpy(linear_sum_assignment(-counts)[1]))
 
     @torch.no_grad()
     def graphs(self, x: Tensor) -> ActionGraph:
         """M and R of images under every action and under none."""
-        return self.layer.graph(self.layer.nodes(self.look_up(self.indices(x))))
+        return self.layer.graph(self.layer.nodes(self.look_up(self.indices(x)), self.table))
 
     def action_number(self, action: str | int) -> int:
         """The number of an action, or an error that names the nearest one."""
@@ -296,7 +352,7 @@ class CTVAE(Model):
                 raise UsageError(
                     f"there is no action '{action}'. {did_you_mean(action, self.actions)}"
                 )
-            return self.actions.index(action)
+            action = self.actions.index(action)
         if not 0 <= int(action) < len(self.actions):
             raise UsageError(f"actions have numbers from 0 to {len(self.actions) - 1}: {action}")
         return int(action)

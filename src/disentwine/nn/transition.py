@@ -41,7 +41,11 @@ class TransitionLayer(nn.Module):
     Every node has the edges that network a gives it where the mask $R_{a,i}$ is on, and those of the
     network without action elsewhere (eq. 4). A node hears of nothing but its parents, a noise node,
     where it stands, and the action where the mask is on. The graph network is attention over all
-    pairs, weighed by M. Everything that does not depend on the action is computed once for all.
+    pairs, weighed by M: whom of its parents a node listens to most may depend on what it is.
+    Everything that does not depend on the action is computed once for all. What a node becomes is
+    told by a point in the space of its codes, and code k is the likelier the nearer it is,
+    $\log p(k) \sim -\frac{s}{2} \|v - e_k\|^2 + w_k \cdot h$: codes that look alike are likely together,
+    so that few pairs tell of many codes.
 
     Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
     M. Witbrock and G. Dobbie, 2023, section 3.4.
@@ -57,7 +61,8 @@ class TransitionLayer(nn.Module):
         noise: numbers in z.
 
     >>> layer = TransitionLayer(actions=4, codebooks=2, positions=9, codes=16, dimensions=8)
-    >>> log_p, graph = layer(torch.randn(5, 2, 9, 8))
+    >>> table = torch.randn(2, 16, 8)
+    >>> log_p, graph = layer(torch.randn(5, 2, 9, 8), table)
     >>> log_p.shape, graph.edges.shape
     (torch.Size([5, 5, 18, 16]), torch.Size([5, 5, 18, 18]))
     """
@@ -96,22 +101,29 @@ class TransitionLayer(nn.Module):
         self.gain = nn.Parameter(0.1 * torch.randn(actions, 2 * width))
         self.second = nn.Linear(2 * width, width)
         self.norm = nn.LayerNorm(width)
-        self.leave = nn.Parameter(torch.randn(codebooks, width, codes) / math.sqrt(width))
+        self.aim = nn.Parameter(torch.randn(codebooks, width, dimensions) / math.sqrt(width))
+        self.sharpness = nn.Parameter(torch.zeros(codebooks))
+        self.leave = nn.Parameter(0.1 * torch.randn(codebooks, width, codes) / math.sqrt(width))
 
-    def forward(self, vectors: Tensor, chosen: Tensor | None = None) -> tuple[Tensor, ActionGraph]:
+    def forward(
+        self, vectors: Tensor, table: Tensor, chosen: Tensor | None = None
+    ) -> tuple[Tensor, ActionGraph]:
         """Log-probabilities (n, s, nodes, codes) of what each node becomes, and the graph.
 
         Arguments:
             vectors: (n, codebooks, positions, d) codes of $L_x$.
+            table: (codebooks, codes, d) all codes.
             chosen: (n, s) actions; when omitted all of them, and then none (`actions` + 1).
         """
-        x = self.nodes(vectors)
+        x = self.nodes(vectors, table)
         graph = self.graph(x, chosen)
-        return self.become(x, graph, chosen), graph
+        return self.become(x, graph, table, chosen), graph
 
-    def nodes(self, vectors: Tensor) -> Tensor:
+    def nodes(self, vectors: Tensor, table: Tensor) -> Tensor:
         """Codes with their positions, (n, nodes, width)."""
-        return torch.einsum("ncpd,cde->ncpe", vectors, self.enter).flatten(1, 2) + self.place
+        mean, scale = spread(table)
+        standardised = (vectors - mean) / scale
+        return torch.einsum("ncpd,cde->ncpe", standardised, self.enter).flatten(1, 2) + self.place
 
     def graph(self, x: Tensor, chosen: Tensor | None = None) -> ActionGraph:
         """M and R of nodes (n, nodes, width) under actions (eq. 3 and 4)."""
@@ -148,7 +160,9 @@ class TransitionLayer(nn.Module):
         soft = (logits + u.logit()).sigmoid()
         return (soft > 0.5).to(soft.dtype) + soft - soft.detach()
 
-    def become(self, x: Tensor, graph: ActionGraph, chosen: Tensor | None = None) -> Tensor:
+    def become(
+        self, x: Tensor, graph: ActionGraph, table: Tensor, chosen: Tensor | None = None
+    ) -> Tensor:
         """Log-probabilities (n, s, nodes, codes) of what nodes become, given the graph (eq. 2)."""
         message = self._listen(x, graph.edges) + self.stand
         touched = graph.mask[..., None]
@@ -162,8 +176,16 @@ class TransitionLayer(nn.Module):
         hidden = hidden + hidden * (touched * gain)
         outcome = self.norm(message + self.second(hidden))
         books = outcome.unflatten(2, (len(self.leave), -1))
-        logits = torch.einsum("nscpe,cek->nscpk", books, self.leave).flatten(2, 3)
-        return logits.log_softmax(-1)
+        mean, scale = spread(table)
+        codes = (table - mean) / scale
+        # The squared length of the point aimed at is the same for all codes.
+        towards = self.leave + torch.einsum("ced,ckd->cek", self.aim, codes) * self._sharp()
+        away = 0.5 * codes.square().sum(-1, keepdim=True).transpose(1, 2) * self._sharp()
+        logits = torch.einsum("nscpe,cek->nscpk", books, towards) - away
+        return logits.flatten(2, 3).log_softmax(-1)
+
+    def _sharp(self) -> Tensor:
+        return self.sharpness.exp()[:, None, None]
 
     def _listen(self, x: Tensor, edges: Tensor) -> Tensor:
         """What every node hears from its parents and from the noise, (n, s, nodes, width)."""
@@ -185,3 +207,13 @@ class TransitionLayer(nn.Module):
         message = (heard @ v[:, None] + (noise_weight * noise)[:, None]) / total
         gathered: Tensor = self.gather(message.transpose(2, 3).flatten(3))
         return gathered
+
+
+def spread(table: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean (codebooks, 1, d) and one standard deviation (codebooks, 1, 1) of codes, as constants.
+
+    Autoencoders may draw their codes as large or as small as they like.
+    """
+    mean = table.detach().mean(1, keepdim=True)
+    scale = (table.detach() - mean).square().mean((1, 2), keepdim=True).sqrt()
+    return mean, scale.clamp(min=1e-12)

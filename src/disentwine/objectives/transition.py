@@ -58,3 +58,21 @@ def lonely_nodes(log_alone: Tensor) -> Tensor:
         log_alone: (n, nodes) log-probability that a node depends on nothing.
     """
     return (2 * log_alone).exp().sum(-1)
+
+
+def unlabelled(fit: Tensor) -> tuple[Tensor, Tensor]:
+    r"""What takes the place of $L_y$ and $L_a$ where nobody says which action it was:
+    $-\log \frac{1}{|A|} \sum_a p(L_y | L_x, a)$, (n,), and, so that all actions are used,
+    $D_{KL}(\bar q(a) \,\|\, \mathrm{uniform})$ of how often each is retrieved in the batch, () nats.
+
+    Arguments:
+        fit: (n, actions) log-likelihood of y after each action.
+
+    >>> likelihood, balance = unlabelled(torch.tensor([[0.0, -99.0], [-99.0, 0.0]]))
+    >>> likelihood.exp(), balance
+    (tensor([2., 2.]), tensor(0.))
+    """
+    actions = fit.shape[1]
+    q = fit.softmax(1).mean(0)
+    entropy: Tensor = torch.special.entr(q).sum()
+    return math.log(actions) - fit.logsumexp(1), (math.log(actions) - entropy).clamp(min=0)

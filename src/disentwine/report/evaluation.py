@@ -19,6 +19,7 @@ from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.models.baselines import baseline_codes
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.objectives.elbo import kl_to_standard_normal
+from disentwine.report.actions import score_actions
 from disentwine.report.counterfactuals import score_counterfactuals
 from disentwine.report.effects import effect_scores
 from disentwine.report.reader import train_reader
@@ -181,6 +182,7 @@ def evaluate(
         return Evaluation(split, indices, scores, numbers, unit_kl, skipped)
     scores.append(active_units(numbers))
     scores += score_counterfactuals(model, dataset, indices, seed=seed)
+    scores += score_actions(model, dataset)
     factors = dataset.factors[indices]
     scored = score_codes(
         numbers, factors, dataset.spec, metrics=metrics, seeds=seeds, on_metric=on_metric

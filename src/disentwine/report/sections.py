@@ -14,6 +14,7 @@ import torch
 from disentwine import figures
 from disentwine.contracts.model import Decodes, Generates, Opposed
 from disentwine.nn.pictures import to_uint8
+from disentwine.report.action_sections import actions, confusions
 from disentwine.report.interventions import adjacency, causes, effects, interventions
 from disentwine.report.layers import layers
 from disentwine.report.matrices import matrix_figure
@@ -232,6 +233,8 @@ def made_with(subject: Subject) -> Section:
 
 SECTIONS: tuple[Callable[[Subject], Section | None], ...] = (
     interventions,
+    actions,
+    confusions,
     effects,
     causes,
     adjacency,

@@ -2,13 +2,14 @@
 
 from disentwine.studies.betavae import BETAVAE
 from disentwine.studies.causalvae import CAUSALVAE
+from disentwine.studies.ctvae import CTVAE
 from disentwine.studies.dipvae import DIPVAE
 from disentwine.studies.labels import LABELS
 from disentwine.studies.ladder import LADDER
 from disentwine.studies.study import Study
 
 STUDIES: dict[str, Study] = {
-    study.name: study for study in (CAUSALVAE, LABELS, BETAVAE, DIPVAE, LADDER)
+    study.name: study for study in (CAUSALVAE, LABELS, BETAVAE, DIPVAE, LADDER, CTVAE)
 }
 
 __all__ = ["STUDIES", "Study"]

@@ -1,0 +1,108 @@
+"""Was the right action found, and did it make the right image?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from disentwine.contracts.dataset import UInt8Array
+from disentwine.contracts.score import Score
+from disentwine.errors import UsageError
+from disentwine.metrics.accuracy import action_accuracy, factor_accuracy
+
+
+def retrieval_scores(
+    probabilities: ArrayLike, actions: ArrayLike, *, names: Sequence[str], factors: Sequence[int]
+) -> tuple[Score, Score]:
+    """Action and factor accuracy (see `metrics.accuracy`), with the confusion of actions as a detail.
+
+    Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
+    M. Witbrock and G. Dobbie, 2023, Table 1.
+
+    Arguments:
+        probabilities: (n, actions) of each pair of images, or anything that is largest for the answer.
+        actions: (n,) the true ones.
+        names: of the actions.
+        factors: (actions,) which factor each action moves.
+
+    >>> q = [[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], [0.1, 0.2, 0.7]]
+    >>> action, factor = retrieval_scores(q, [0, 1, 2], names=["+x", "-x", "+y"], factors=[0, 0, 1])
+    >>> round(action.value, 3), factor.value
+    (0.667, 1.0)
+    """
+    q, truth = np.asarray(probabilities, dtype=np.float64), np.asarray(actions, dtype=np.int64)
+    if q.shape != (len(truth), len(names)) or len(truth) == 0:
+        raise UsageError(
+            f"probabilities {q.shape} do not fit {len(truth)} pairs and {len(names)} actions"
+        )
+    confusion = np.zeros((len(names), len(names)), np.int64)
+    np.add.at(confusion, (truth, q.argmax(axis=1)), 1)
+    action, factor = action_accuracy(q, truth), factor_accuracy(q, truth, factor_of=factors)
+    return (
+        replace(
+            action,
+            details={
+                "about": "share of pairs whose action was retrieved",
+                "names": list(names),
+                "confusion": confusion.tolist(),
+            },
+        ),
+        replace(factor, details={"about": "share of pairs whose factor was retrieved"}),
+    )
+
+
+def intervention_scores(
+    *, predicted: UInt8Array, truth: UInt8Array, before: UInt8Array, reconstructed: UInt8Array
+) -> tuple[Score, Score, Score]:
+    r"""The error of images after an action: of a pixel, over that of reconstructions, and as a share of
+    doing nothing.
+
+    With $e = \overline{(\hat y - y)^2}$ of a pixel: e, $e \,/\, \overline{(\tilde y - y)^2}$ for
+    the reconstruction $\tilde y$ of the true image, and $e \,/\, \overline{(x - y)^2}$.
+
+    Arguments:
+        predicted: (n, height, width, channels) what the model makes of x.
+        truth: y, the real images after the action.
+        before: x.
+        reconstructed: what the model makes of y.
+
+    >>> black, white = np.zeros((1, 2, 2, 1), np.uint8), np.full((1, 2, 2, 1), 255, np.uint8)
+    >>> [score.value for score in intervention_scores(
+    ...     predicted=white, truth=white, before=black, reconstructed=black)]
+    [0.0, 0.0, 0.0]
+    """
+    for stack in (predicted, before, reconstructed):
+        if stack.shape != truth.shape or stack.size == 0:
+            raise UsageError(f"images of shape {stack.shape} cannot be compared to {truth.shape}")
+    error, own = squared_error(predicted, truth), squared_error(reconstructed, truth)
+    nothing = squared_error(before, truth)
+    n, tiny = len(truth), float(np.finfo(float).tiny)
+    return (
+        Score(
+            "intervention-error",
+            error,
+            n,
+            details={"about": "squared error of a pixel after an action, against the real image"},
+        ),
+        Score(
+            "intervention-ratio",
+            error / max(own, tiny),
+            n,
+            details={"about": "the same over that of the real image's reconstruction"},
+        ),
+        Score(
+            "intervention-share",
+            error / max(nothing, tiny),
+            n,
+            details={"about": "the same over that of the image before the action"},
+        ),
+    )
+
+
+def squared_error(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
+    """Mean squared difference of pixels in [0, 1]."""
+    difference = (a.astype(np.float32) - b.astype(np.float32)) / 255
+    return float(np.square(difference).mean(dtype=np.float64))

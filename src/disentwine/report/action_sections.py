@@ -1,0 +1,60 @@
+"""The sections of a report on models that act: what actions do, and which are taken for which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from disentwine import figures
+from disentwine.contracts.model import Transits
+from disentwine.figures.actions import confusion_matrix
+from disentwine.report.action_figures import repeated_rows
+from disentwine.report.page import Picture, Section
+from disentwine.report.subject import Subject, number
+
+REPEATS = 5
+
+
+def actions(subject: Subject) -> Section | None:
+    """One image under every action, again and again."""
+    model: Any = subject.model
+    if not isinstance(model, Transits):
+        return None
+    index = subject.found.indices[len(subject.found.indices) // 2]
+    rows, labels = repeated_rows(model, subject.dataset.images[index], times=REPEATS)
+    text = f"One test image, its reconstruction, and what {REPEATS} actions make of it, one by one."
+    share = subject.found.score("intervention-share")
+    if share is not None:
+        less = number(round(share.value, 3))
+        text += f" The error of a pixel after one is {less} of that of doing nothing."
+    return Section(
+        "What actions do",
+        text,
+        Picture(
+            "actions",
+            f"Images under {', '.join(model.actions)}",
+            figures.to_png_bytes(figures.labelled_rows(rows, labels)),
+        ),
+    )
+
+
+def confusions(subject: Subject) -> Section | None:
+    """Which action is taken for which."""
+    score = subject.found.score("action-accuracy")
+    factor = subject.found.score("factor-accuracy")
+    if score is None or factor is None or "confusion" not in score.details:
+        return None
+    text = (
+        f"Of {score.n:,} pairs of images the action is retrieved in {score.value:.1%}, its factor in "
+        f"{factor.value:.1%}; always answering the commonest would be right in "
+        f"{score.noise_floor or 0:.1%} and {factor.noise_floor or 0:.1%}."
+    )
+    figure = confusion_matrix(score.details["confusion"], score.details["names"])
+    return Section(
+        "Which action it was",
+        text,
+        Picture(
+            "confusion",
+            "Heat map of true actions by retrieved ones",
+            figures.to_png_bytes(figure),
+        ),
+    )

@@ -1,0 +1,241 @@
+"""CT-VAE's Table 1: which action was it, and the images that actions make against the real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from disentwine.contracts.score import Score
+from disentwine.contracts.transitions import Transitions
+from disentwine.data.transitions import transitions
+from disentwine.errors import DataError, UsageError
+from disentwine.metrics.actions import retrieval_scores
+from disentwine.metrics.info_mec import info_mec
+from disentwine.metrics.reconstruction import reconstruction_error
+from disentwine.report.actions import MOST_PAIRS, action_scores, leak_scores, walk_scores
+from disentwine.report.reader import STEPS as STEPS_OF_READER
+from disentwine.report.reader import Reader, train_reader
+from disentwine.report.siamese import STEPS as STEPS_OF_SIAMESE
+from disentwine.report.siamese import Siamese, train_siamese
+from disentwine.studies.action_pictures import (
+    confusion_pictures,
+    graph_pictures,
+    repeated_pictures,
+)
+from disentwine.studies.study import Profile, Published, Study
+from disentwine.studies.tables import Column
+from disentwine.studies.trials import Outcome, Trial
+from disentwine.training.recipe import Recipe
+from disentwine.training.run import Run
+
+Setting = tuple[str, str, tuple[str, ...]]
+"""Data set, recipe and what is changed in it."""
+
+SETTINGS: tuple[Setting, ...] = (
+    ("sprites-lpc", "ct-vae-sprites", ()),
+    ("shapes3d", "ct-vae-shapes3d", ()),
+    ("dsprites", "ct-vae-dsprites", ()),
+    ("dsprites", "ct-vae-dsprites", ("data.variant=rerender",)),
+    ("shapes2d", "ct-vae-shapes2d", ()),
+    ("cars3d", "ct-vae-cars3d", ()),
+)
+"""The longest first, so that no core waits for it at the end."""
+
+SAME = {"dsprites": "dsprites", "shapes2d": "dsprites"}
+"""Settings of the same pictures, of which the first that is at hand is taken."""
+
+DRAWN: Setting = ("shapes2d", "ct-vae-shapes2d", ())
+
+VARIANTS = {
+    "as the paper trains": (
+        "model.activation=relu",
+        "model.edges=sampled",
+        "model.two_way=false",
+        "model.codebook_training=gradient",
+    ),
+    "joint": ("model.joint=true",),
+    "latent actions": ("model.labels=latent",),
+}
+"""What is compared on one data set and with one seed."""
+
+COMPARED_ON = "cars3d"
+QUICK = ("training.steps=16", "model.pretraining=8", "training.batch_size=16")
+
+PUBLISHED: Published = {
+    ("ct-vae", data, metric): value
+    for data, action, factor in (
+        ("cars3d", 0.71, 0.94),
+        ("shapes3d", 0.83, 0.90),
+        ("sprites-lpc", 0.42, 0.82),
+        ("sprites-reed", 0.42, 0.82),
+        ("dsprites", 0.44, 0.58),
+        ("shapes2d", 0.44, 0.58),
+    )
+    for metric, value in (("action-accuracy", action), ("factor-accuracy", factor))
+}
+"""Disentanglement of Latent Representations via Causal Interventions, G. Gendron, M. Witbrock and
+G. Dobbie, 2023, Table 1."""
+
+SIAMESE = "siamese:"
+
+
+def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
+    """CT-VAE on every data set at hand, and its variants on one of them."""
+    if profile == "smoke":
+        return [_trial(DRAWN, seed, *QUICK) for seed in seeds[:2]]
+    found: dict[str, Setting] = {}
+    for setting in SETTINGS:
+        pictures = SAME.get(setting[0], setting[0])
+        if pictures not in found and _at_hand(setting):
+            found[pictures] = setting
+    made = [_trial(setting, seed) for setting in found.values() for seed in seeds]
+    compared = found.get(COMPARED_ON, DRAWN)
+    return made + [
+        _trial(compared, seeds[0], *overrides, note=note) for note, overrides in VARIANTS.items()
+    ]
+
+
+def _trial(setting: Setting, seed: int, *more: str, note: str = "") -> Trial:
+    data, recipe, overrides = setting
+    return Trial("ct-vae", data, seed, recipe, (*overrides, *more), note)
+
+
+def _at_hand(setting: Setting) -> bool:
+    try:
+        _trial(setting, 0).read_recipe().build_dataset()
+    except (DataError, UsageError):
+        return False
+    return True
+
+
+def measure(
+    run: Run,
+    *,
+    most: int = MOST_PAIRS,
+    reader_steps: int = STEPS_OF_READER,
+    siamese_steps: int = STEPS_OF_SIAMESE,
+) -> list[Score]:
+    """Table 1, images after one action and after five, what else moves, and the codes' modularity."""
+    model: Any = run.model
+    data = yaml.safe_dump(run.recipe.data)
+    pairs = _pairs(data)
+    if run.recipe.model["labels"] == "latent":
+        model.match(*pairs.batch(pairs.pairs["validation"][:most]))
+    scores = action_scores(model, pairs, most=most)
+    scores += walk_scores(model, pairs)
+    scores += leak_scores(model, _reader(data, reader_steps), pairs, most=most)
+    test = pairs.dataset.split["test"][: 2 * most]
+    images = pairs.dataset.images[test]
+    scores.append(reconstruction_error(images, model.reconstruct(images)))
+    scores += _modularity(model, pairs, test)
+    x, y, actions = pairs.batch(pairs.pairs["test"][:most])
+    baseline = retrieval_scores(
+        _siamese(data, siamese_steps, run.recipe.seed).retrieve(x, y),
+        actions,
+        names=pairs.actions,
+        factors=pairs.factor_of_action.tolist(),
+    )
+    return scores + [replace(score, name=f"{SIAMESE}{score.name}") for score in baseline]
+
+
+def _modularity(model: Any, pairs: Transitions, images: Any) -> list[Score]:
+    """InfoMEC of the quantized codes (Disentanglement via Latent Quantization, K. Hsu et al., 2023)."""
+    dataset = pairs.dataset
+    found = info_mec(
+        np.asarray(model.represent(dataset.images[images])),
+        dataset.factors[images],
+        discrete_codes=True,
+        kinds=[factor.kind for factor in dataset.spec],
+        floor=False,
+    )
+    return [
+        Score(name.replace("_", "-"), float(found.details[name]), found.n)
+        for name in ("info_m", "info_e", "info_c")
+    ]
+
+
+@lru_cache(maxsize=2)
+def _pairs(data: str) -> Transitions:
+    return transitions(Recipe(yaml.safe_load(data), {}, {}).build_dataset())
+
+
+@lru_cache(maxsize=2)
+def _reader(data: str, steps: int) -> Reader:
+    """One reader a data set and process; it is the same in every process."""
+    return train_reader(_pairs(data).dataset, steps=steps)
+
+
+@lru_cache(maxsize=2)
+def _siamese(data: str, steps: int, seed: int) -> Siamese:
+    return train_siamese(_pairs(data), steps=steps, seed=seed)
+
+
+def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Rows of what needs no CT-VAE: the siamese network, and always the commonest answer."""
+    made = []
+    for outcome in outcomes:
+        if outcome.trial.note:
+            continue
+        siamese = [
+            {**score, "name": score["name"].removeprefix(SIAMESE)}
+            for score in outcome.scores
+            if score["name"].startswith(SIAMESE)
+        ]
+        floor = [
+            {**score, "value": score["noise_floor"], "noise_floor": None}
+            for score in outcome.scores
+            if score["name"] in ("action-accuracy", "factor-accuracy")
+        ]
+        for system, scores in (("siamese network", siamese), ("commonest action", floor)):
+            trial = replace(outcome.trial, system=system)
+            made.append(Outcome(trial, tuple(scores), outcome.minutes))
+    return made
+
+
+def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> list[tuple[str, Path]]:
+    """Repeated interventions, what actions touch, and which are taken for which."""
+    return [
+        *repeated_pictures(outcomes, runs, folder),
+        *graph_pictures(outcomes, runs, folder),
+        *confusion_pictures(outcomes, folder),
+    ]
+
+
+CTVAE = Study(
+    name="ctvae",
+    about="CT-VAE, Table 1 and interventions against the real images",
+    trials=trials,
+    measure={
+        "paper": measure,
+        "smoke": partial(measure, most=60, reader_steps=10, siamese_steps=10),
+    },
+    published=PUBLISHED,
+    tables={
+        "Which action was it (test pairs)": [
+            Column("action accuracy", "action-accuracy", form=".1%"),
+            Column("factor accuracy", "factor-accuracy", form=".1%"),
+        ],
+        "Images after an action (test pairs)": [
+            Column("error", "intervention-error", form=".2g"),
+            Column("over reconstruction", "intervention-ratio", form=".2f"),
+            Column("share of doing nothing", "intervention-share", form=".1%"),
+            Column("five actions over one", "repeated-ratio", form=".2f"),
+            Column("others moved (deviations)", "action-leak", form=".3f"),
+            Column("own factor's error", "action-error", form=".3f"),
+        ],
+        "Codes (test images)": [
+            Column("reconstruction", "reconstruction-error", form=".2g"),
+            Column("InfoM", "info-m", form=".2f"),
+            Column("InfoE", "info-e", form=".2f"),
+            Column("InfoC", "info-c", form=".2f"),
+        ],
+    },
+    figures=figures,
+    more=more,
+)

@@ -1,0 +1,199 @@
+"""Actions can be applied, repeated and retrieved; every loss of the paper reaches what it should."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from disentwine.contracts.model import Batch, Transits, capabilities
+from disentwine.data import Arrays
+from disentwine.data.transitions import transitions
+from disentwine.errors import UsageError
+from disentwine.models import CTVAE, MCQVAE
+from disentwine.models.ct_vae import TransitionWeights
+from disentwine.report.actions import action_scores, walk_scores
+from disentwine.training.fit import fit
+
+ACTIONS = ("+x", "-x", "+y", "-y")
+
+
+def small(**options: Any) -> CTVAE:
+    torch.manual_seed(0)
+    return CTVAE(
+        **{
+            "image_shape": (16, 16, 1),
+            "actions": ACTIONS,
+            "codes": 8,
+            "dimensions": 4,
+            "width": 8,
+            "layer_width": 8,
+            "hidden": 4,
+        }
+        | options
+    )
+
+
+@pytest.fixture
+def images() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, (3, 16, 16, 1), dtype=np.uint8)
+
+
+def test_it_declares_what_it_can_do(images: np.ndarray) -> None:
+    model = small()
+    assert isinstance(model, Transits)
+    assert {"transitions", "decodes", "learns actions", "tended"} <= set(capabilities(model))
+    assert "transitions" not in capabilities(model.autoencoder)
+
+
+def test_actions_go_by_name_or_number_and_repeat(images: np.ndarray) -> None:
+    model = small()
+    moved = model.apply(images, "-x")
+    assert moved.shape == images.shape
+    assert moved.dtype == np.uint8
+    assert np.array_equal(moved, model.apply(images, 1))
+    assert np.array_equal(moved[0], model.apply(images[0], np.int64(1)))
+    twice = model.apply(images, ["-x", "+y"])
+    tensors = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
+    codes = model.eval().indices(tensors)
+    for number in (1, 2):
+        codes = model.act(codes, torch.full((3,), number))
+    drawn = (255 * model.decode(codes.float()).permute(0, 2, 3, 1)).round().byte().numpy()
+    assert np.abs(twice.astype(int) - drawn).max() <= 1
+    assert np.array_equal(model.apply(images, 2, times=2), model.apply(images, ["+y", "+y"]))
+    assert np.array_equal(model.apply(images, [], times=5), model.reconstruct(images))
+
+
+def test_wrong_actions_are_told(images: np.ndarray) -> None:
+    with pytest.raises(UsageError, match=r"no action '\+z'"):
+        small().apply(images, "+z")
+    for number in (4, -1):
+        with pytest.raises(UsageError, match="numbers from 0 to 3"):
+            small().apply(images, number)
+    with pytest.raises(UsageError, match="pairs"):
+        small().retrieve(images, images[:2])
+
+
+def test_retrieved_probabilities_are_those_of_the_likelihoods(images: np.ndarray) -> None:
+    model = small().eval()
+    x, y = images, images[::-1].copy()
+    q = model.retrieve(x, y)
+    assert q.shape == (3, 4)
+    assert np.allclose(q.sum(1), 1, atol=1e-5)
+    tensors = [torch.from_numpy(z).permute(0, 3, 1, 2) / 255 for z in (x, y)]
+    assert np.allclose(q, model.retrieve(*tensors).numpy(), atol=1e-5)
+    assert np.allclose(q[0], model.retrieve(x[0], y[0]), atol=1e-5)
+    a, b = (model.indices(z) for z in tensors)
+    for action in range(4):
+        log_p = model.layer(model.look_up(a), model.table, torch.full((3, 1), action))[0][:, 0]
+        alone = log_p.gather(-1, b[..., None]).sum((1, 2))
+        log_q = np.log(q[:, action]) - np.log(q[:, 0])
+        first = model.layer(model.look_up(a), model.table, torch.zeros(3, 1, dtype=torch.int64))[0][
+            :, 0
+        ]
+        against = alone - first.gather(-1, b[..., None]).sum((1, 2))
+        assert np.allclose(log_q, against.detach().numpy(), atol=1e-3)
+
+
+def test_both_ways_are_the_mean_of_an_action_and_of_its_opposite(images: np.ndarray) -> None:
+    one, two = small(), small(two_way=True)
+    x, y = images, images[::-1].copy()
+    forth, back = np.log(one.retrieve(x, y)), np.log(one.retrieve(y, x))[:, [1, 0, 3, 2]]
+    mean = 0.5 * (forth + back)
+    expected = np.exp(mean - np.logaddexp.reduce(mean, axis=1, keepdims=True))
+    assert np.allclose(two.retrieve(x, y), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("term", list(TransitionWeights.__dataclass_fields__))
+def test_every_loss_reaches_the_layer_and_only_the_layer(term: str) -> None:
+    model = small(edges="sampled").train()
+    x, y = torch.rand(2, 3, 1, 16, 16)
+    losses = model.loss(Batch(x, torch.zeros(3, 0), 0, y, torch.tensor([0, 1, 3])))
+    losses.terms[term].mean().backward()
+    reached = {name for name, p in model.named_parameters() if p.grad is not None and p.grad.any()}
+    assert reached, "no gradient"
+    assert all(name.startswith("layer.") for name in reached)
+    about_edges = term in ("l_id_m", "kl", "l_m", "l_dep")
+    assert ("layer.leave" in reached) != about_edges
+    assert ("layer.pairs.w" in reached) == (term != "l_id_y"), "l_id_y is given its graph"
+
+
+def test_weights_weigh_their_terms() -> None:
+    model = small(weights=replace(TransitionWeights(), l_a=3.0, kl=0.0))
+    x, y = torch.rand(2, 3, 1, 16, 16)
+    losses = model.loss(Batch(x, torch.zeros(3, 0), 0, y, torch.tensor([0, 1, 3])))
+    assert losses.weights["l_a"] == 3
+    assert losses.weights["kl"] == 0
+    alone = model.loss(Batch(x, torch.zeros(3, 0)))
+    assert set(losses.terms) - set(alone.terms) == set(TransitionWeights.__dataclass_fields__)
+    own: MCQVAE = model.autoencoder
+    assert torch.allclose(own.loss(Batch(x, torch.zeros(3, 0))).total, alone.total)
+
+
+def test_joint_training_reaches_the_encoder_through_both_images() -> None:
+    model = small(joint=True, edges="expected").train()
+    x, y = torch.rand(2, 3, 1, 16, 16)
+    batch = Batch(x, torch.zeros(3, 0), 0, y.requires_grad_(), torch.tensor([0, 1, 3]))
+    model.loss(batch).terms["l_a"].mean().backward()
+    assert batch.y is not None
+    assert batch.y.grad is not None
+    assert batch.y.grad.any()
+    assert all(p.grad is not None and p.grad.any() for p in model.autoencoder.encoder.parameters())
+
+
+def test_matching_gives_latent_actions_their_names(images: np.ndarray) -> None:
+    model = small(labels="latent")
+    x = np.random.default_rng(1).integers(0, 256, (40, 16, 16, 1), dtype=np.uint8)
+    y = x[::-1].copy()
+    found = model.retrieve(x, y).argmax(1)
+    names = np.array([2, 0, 3, 1])  # what each latent action is really called
+    model.match(x, y, names[found])
+    after = model.retrieve(x, y).argmax(1)
+    assert np.array_equal(after, names[found])
+    latent = int(found[0])
+    by_name = model.apply(images, int(names[latent]))
+    model.places.copy_(torch.arange(4))
+    assert np.array_equal(by_name, model.apply(images, latent))
+
+
+def moving_square() -> Arrays:
+    grid = np.stack([axis.ravel() for axis in np.mgrid[:6, :6, :3]], axis=1)
+    images = np.zeros((len(grid), 16, 16, 1), np.uint8)
+    for image, (row, column, grey) in zip(images, grid, strict=True):
+        image[2 * row : 2 * row + 5, 2 * column : 2 * column + 5] = 85 * (grey + 1)
+    kinds = dict.fromkeys(("y", "x", "grey"), "ordinal")
+    return Arrays(images=images, factors=grid, names=tuple(kinds), kinds=kinds)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_actions_are_learnt() -> None:
+    data = moving_square()
+    model = CTVAE.for_data(
+        data,
+        pretraining=300,
+        codes=32,
+        dimensions=8,
+        reduction=4,
+        width=24,
+        layer_width=32,
+        codebook_training="ema",
+        activation="sine",
+        edges="expected",
+    )
+    fit(
+        model,
+        data,
+        steps=1200,
+        batch_size=32,
+        learning_rate=3e-3,
+        final_learning_rate=3e-4,
+        threads=1,
+    )
+    pairs = transitions(data)
+    scores = {score.name: score for score in action_scores(model, pairs)}
+    assert scores["action-accuracy"].value > 0.8
+    assert scores["intervention-share"].value < 0.5
+    assert walk_scores(model, pairs)[0].value < 3

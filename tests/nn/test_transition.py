@@ -1,0 +1,93 @@
+"""The pair networks in factors are the concatenated ones; actions act only where they may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from disentwine.nn.pairs import PairNetworks
+from disentwine.nn.transition import TransitionLayer
+
+
+@pytest.mark.parametrize("activation", ["relu", "sine"])
+def test_the_factored_network_is_the_concatenated_one(activation: Any) -> None:
+    torch.manual_seed(0)
+    networks = PairNetworks(networks=4, width=24, hidden=12, activation=activation)
+    x = 2 * torch.randn(3, 17, 24)
+    factored = networks(x)
+    for a in range(4):
+        assert torch.allclose(factored[:, a], networks.concatenated(x, a), atol=1e-5)
+    chosen = torch.tensor([[3, 0], [1, 1], [0, 2]])
+    some = networks(x, chosen)
+    for n in range(3):
+        assert torch.allclose(some[n], factored[n, chosen[n]], atol=1e-5)
+
+
+TABLE = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(0))
+
+
+def layer(**options: Any) -> TransitionLayer:
+    torch.manual_seed(0)
+    return TransitionLayer(
+        **{"actions": 3, "codebooks": 2, "positions": 5, "codes": 6, "dimensions": 4, "width": 16}
+        | options
+    )
+
+
+def test_all_actions_at_once_are_each_alone() -> None:
+    model, vectors = layer().eval(), torch.randn(4, 2, 5, 4)
+    everything, graph = model(vectors, TABLE)
+    assert torch.allclose(everything.exp().sum(-1), torch.ones(4, 4, 10), atol=1e-5)
+    for action in range(4):
+        alone, own = model(vectors, TABLE, torch.full((4, 1), action))
+        assert torch.allclose(alone[:, 0], everything[:, action], atol=1e-5)
+        assert torch.allclose(own.edges[:, 0], graph.edges[:, action], atol=1e-6)
+        assert torch.allclose(own.no_parents[:, 0], graph.no_parents[:, action], atol=1e-5)
+
+
+def test_a_node_depends_on_its_parents_only() -> None:
+    model, vectors = layer().eval(), torch.randn(1, 2, 5, 4)
+    x = model.nodes(vectors, TABLE)
+    graph = model.graph(x)
+    edges = torch.zeros_like(graph.edges)
+    edges[..., 3, 7] = 1  # node 3 listens to node 7, nobody else to anybody
+    given = graph._replace(edges=edges)
+    before = model.become(x, given, TABLE)
+    x = x.clone()
+    x[:, 7] += 1
+    after = model.become(x, given, TABLE)
+    moved = (after - before).abs().amax((0, 1, 3)) > 1e-6
+    assert moved.tolist() == [i == 3 for i in range(10)]
+
+
+def test_an_action_reaches_a_node_where_the_mask_is_on() -> None:
+    model, vectors = layer().eval(), torch.randn(1, 2, 5, 4)
+    x = model.nodes(vectors, TABLE)
+    graph = model.graph(x)
+    mask = torch.zeros_like(graph.mask)
+    mask[..., 2] = 1
+    given = graph._replace(edges=graph.edges[:, :1].expand_as(graph.edges), mask=mask)
+    log_p = model.become(x, given, TABLE)
+    differs = (log_p[:, 0] - log_p[:, 1]).abs().amax((0, 2)) > 1e-6
+    assert differs.tolist() == [i == 2 for i in range(10)]
+
+
+def test_to_do_nothing_touches_nothing_and_trials_are_yes_or_no() -> None:
+    model, vectors = layer().train(), torch.randn(4, 2, 5, 4)
+    _, graph = model(vectors, TABLE)
+    assert not graph.mask[:, -1].any()
+    for part in (graph.edges, graph.mask):
+        assert set(part.detach().round(decimals=5).unique().tolist()) <= {0.0, 1.0}
+    mean = torch.stack([model.draw(torch.full((2000,), 1.0)).mean() for _ in range(5)]).mean()
+    # 10,000 trials of probability 0.731: five standard deviations are 0.022.
+    assert mean.item() == pytest.approx(0.7311, abs=0.022)
+
+
+def test_the_chance_of_no_parents_is_the_product() -> None:
+    model, vectors = layer(edges="expected").eval(), torch.randn(2, 2, 5, 4)
+    x = model.nodes(vectors, TABLE)
+    alpha = model.pairs(x)[:, -1]
+    expected = (1 - alpha.sigmoid()).prod(-1)
+    assert torch.allclose(model.graph(x).no_parents[:, -1].exp(), expected, atol=1e-6)

@@ -1,0 +1,53 @@
+"""The losses of a transition against plain loops."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from disentwine.objectives.transition import (
+    edge_count,
+    edge_divergence,
+    from_identity,
+    lonely_nodes,
+    negative_log_likelihood,
+    unlabelled,
+)
+
+
+def test_likelihood_is_summed_over_nodes() -> None:
+    torch.manual_seed(0)
+    log_p = torch.randn(2, 3, 4, 5).log_softmax(-1)
+    codes = torch.randint(5, (2, 4))
+    found = negative_log_likelihood(log_p, codes[:, None])
+    for n in range(2):
+        for a in range(3):
+            expected = -sum(float(log_p[n, a, i, codes[n, i]]) for i in range(4))
+            assert float(found[n, a]) == pytest.approx(expected, rel=1e-5)
+    one_hot = torch.nn.functional.one_hot(codes, 5).float()[:, None]
+    assert torch.allclose(negative_log_likelihood(log_p, one_hot), found)
+
+
+def test_graph_losses_are_what_the_equations_say() -> None:
+    edges = torch.tensor([[[1.0, 0, 1], [0, 1, 0], [1, 1, 0]]])
+    assert edge_count(edges).tolist() == [5]
+    assert from_identity(edges).tolist() == [4]
+    p = torch.tensor([[[0.2, 0.9], [0.5, 0.0]]])
+    expected = sum(
+        q * math.log(q / 0.5) if q else 0.0 for x in p.flatten().tolist() for q in (x, 1 - x)
+    )
+    assert float(edge_divergence(p)) == pytest.approx(expected, rel=1e-5)
+    alone = (1 - p).prod(-1)
+    assert torch.allclose(lonely_nodes(alone.log()), alone.square().sum(-1))
+
+
+def test_unlabelled_pairs_are_a_mixture_whose_actions_are_all_used() -> None:
+    torch.manual_seed(0)
+    fit = torch.randn(6, 4)
+    likelihood, balance = unlabelled(fit)
+    assert torch.allclose(likelihood, -fit.exp().mean(1).log(), atol=1e-6)
+    assert balance >= 0
+    _, unused = unlabelled(torch.tensor([[9.0, -9.0]]).repeat(5, 1))
+    assert float(unused) == pytest.approx(math.log(2), abs=1e-4)

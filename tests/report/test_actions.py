@@ -1,0 +1,104 @@
+"""Steps on the grid lead where they should, and a model that knows them all scores perfectly."""
+
+import numpy as np
+import pytest
+
+from disentwine.data.transitions import transitions
+from disentwine.report.action_figures import repeated_rows
+from disentwine.report.actions import action_scores, leak_scores, walk_scores
+from disentwine.report.reader import Reader
+from disentwine.report.stepping import Steps
+from disentwine.testing import small_grid
+
+DATA = small_grid((8, 8, 1))
+PAIRS = transitions(DATA)
+
+
+class Oracle:
+    """Knows every image of the data set."""
+
+    image_shape = (8, 8, 1)
+    actions = PAIRS.actions
+
+    def __init__(self, wrong=0):
+        self.wrong = wrong
+
+    def _where(self, image):
+        return int(np.flatnonzero((DATA.images == image).all(axis=(1, 2, 3)))[0])
+
+    def reconstruct(self, x):
+        return np.clip(x.astype(int) + 3, 0, 255).astype(np.uint8)
+
+    def apply(self, x, action, *, times=1):
+        if x.ndim == 3:
+            return self.apply(x[None], action, times=times)[0]
+        several = [action] if isinstance(action, int) else action
+        steps = Steps(DATA, [0, 1])
+        places = np.array([self._where(image) for image in x])
+        for a in list(several) * times:
+            factor = int(PAIRS.factor_of_action[a])
+            there = steps.moved(places, factor, PAIRS.direction_of_action[a])
+            places = np.where(there >= 0, there, places)
+        return np.clip(DATA.images[places].astype(int) + self.wrong, 0, 255).astype(np.uint8)
+
+    def retrieve(self, x, y):
+        right = [
+            [np.array_equal(self.apply(a, i), b) for i in range(4)]
+            for a, b in zip(x, y, strict=True)
+        ]
+        return np.array(right, dtype=float)
+
+
+def test_steps_lead_to_the_image_with_one_factor_moved():
+    steps = Steps(DATA, [0, 1])
+    images = np.arange(len(DATA))
+    for factor in (0, 1):
+        for by in (-2, 1):
+            found = steps.moved(images, factor, by)
+            there = found >= 0
+            expected = DATA.factors[images[there]].copy()
+            expected[:, factor] += by
+            assert np.array_equal(DATA.factors[found[there]], expected)
+            level = DATA.factors[~there, factor] + by
+            assert ((level < 0) | (level > 7)).all()
+
+
+def test_one_who_knows_everything_scores_perfectly():
+    scores = {score.name: score.value for score in action_scores(Oracle(), PAIRS, most=40)}
+    assert scores["action-accuracy"] == scores["factor-accuracy"] == 1
+    assert scores["intervention-error"] == scores["intervention-share"] == 0
+
+
+def test_five_actions_are_compared_with_the_image_they_lead_to():
+    (score,) = walk_scores(Oracle(wrong=10), PAIRS)
+    assert score.n == 2 * min(40, len(DATA.split["test"]))
+    assert score.value == pytest.approx(1, abs=0.05)
+
+
+def test_factors_that_do_not_move_are_told_from_those_that_do():
+    def read(images):
+        where = [np.abs(DATA.images.astype(int) - i).sum((1, 2, 3)).argmin() for i in images]
+        return DATA.factors[np.array(where)]
+
+    class Known(Reader):
+        def __call__(self, images):
+            return read(images)
+
+    reader = Known(None, DATA.names, np.zeros(2), np.ones(2), np.zeros(2))
+    leak, own = leak_scores(Oracle(), reader, PAIRS, most=20)
+    assert leak.value == own.value == leak.noise_floor == 0
+
+
+def test_models_without_these_actions_are_not_measured():
+    other = Oracle()
+    other.actions = ("+a", "-a")
+    for measured in (action_scores, walk_scores):
+        assert measured(other, PAIRS) == []
+        assert measured(object(), PAIRS) == []
+
+
+def test_repeated_actions_are_drawn_beside_the_image():
+    rows, labels = repeated_rows(Oracle(), DATA.images[0], times=2)
+    assert rows.shape == (4, 4, 8, 8, 1)
+    assert labels[0] == "+size"
+    assert np.array_equal(rows[0, 3], DATA.images[16])
