@@ -16,6 +16,7 @@ from disentwine.metrics.modularity import explicitness, modularity
 from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.metrics.registry import METRICS
 from disentwine.metrics.sap import sap
+from disentwine.metrics.sharpness import sharpness
 from disentwine.metrics.z_diff import z_diff
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "modularity",
     "reconstruction_error",
     "sap",
+    "sharpness",
     "shd",
     "tic",
     "z_diff",

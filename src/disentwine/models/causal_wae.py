@@ -136,6 +136,10 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         self.g_1 = ConceptCodes(k, dimensions=dimensions)
         self.g_2 = MaskLayer(self.scm.edges, dimensions=dimensions)
         self.g_3 = leaky(DECODERS[network](latent, image_shape))
+        # The way from labels to the image is long: torch's own start would let it begin faint.
+        for layer in (*self.g_2.modules(), *self.g_3):
+            if isinstance(layer, nn.Linear):
+                nn.init.kaiming_normal_(layer.weight)
         self.labels = LabelTable(k)
         caused, causing = self.scm.edges.any(dim=0), self.scm.edges.any(dim=1)
         self.caused = caused.tolist()

@@ -24,6 +24,11 @@ class ConceptCodes(nn.Module):
         super().__init__()
         # A list of torch's own: what a plain one holds is neither trained nor saved.
         self.g = nn.ModuleList(perceptron([1, hidden, dimensions]) for _ in range(concepts))
+        for network in self.g:
+            # Standardised values spread over such kinks, and codes are about as large as they are.
+            nn.init.normal_(network[0].weight)
+            nn.init.uniform_(network[0].bias, -2, 2)
+            nn.init.kaiming_normal_(network[-1].weight)
 
     def forward(self, u: Tensor) -> Tensor:
         """(n, k, d) of values (n, k)."""

@@ -167,7 +167,7 @@ def measure(run: Run, *, limit: int = LIMIT, reader_steps: int = STEPS_OF_READER
     model, dataset = run.model, run.dataset
     found = evaluate(model, dataset, ["mic-tic"], seed=run.recipe.seed, limit=limit)
     kept = ("mic", "tic", "reconstruction-error", "counterfactual-")
-    scores = [_brief(score) for score in found.scores if score.name.startswith(kept)]
+    scores = [brief(score) for score in found.scores if score.name.startswith(kept)]
     if found.codes is not None and limit > PAPERS_N:
         scores += _on_few_images(found.codes, dataset.factors[found.indices], run.recipe.seed)
     if isinstance(model, Intervenes) and dataset.graph is not None:
@@ -204,7 +204,7 @@ def _on_few_images(codes: NDArray[np.floating], factors: FloatArray, seed: int) 
     ]
 
 
-def _brief(score: Score) -> Score:
+def brief(score: Score) -> Score:
     """Without the matrices."""
     details = {name: value for name, value in score.details.items() if np.ndim(value) == 0}
     return Score(score.name, score.value, score.n, score.noise_floor, details)
@@ -231,7 +231,7 @@ CONCEPT_COLUMNS = [
 ]
 
 
-def _per_concept(title: str, metric: str, form: str) -> dict[str, list[Column]]:
+def per_concept(title: str, metric: str, form: str) -> dict[str, list[Column]]:
     names = [name for concepts in CONCEPTS.values() for name in concepts]
     return {
         title: [Column(name.replace("_", " "), f"{metric}:{name}", form=form) for name in names]
@@ -246,15 +246,13 @@ CAUSALVAE = Study(
     published=PUBLISHED,
     tables={
         "Concepts found (test split)": CONCEPT_COLUMNS,
-        **_per_concept(
+        **per_concept(
             "Error of do-images over that of reconstructions", "counterfactual-ratio", ".2f"
         ),
-        **_per_concept(
+        **per_concept(
             "Error of do-images as a share of doing nothing", "counterfactual-share", ".1%"
         ),
-        **_per_concept(
-            "Read back from do-images: error in label deviations", "effect-error", ".3f"
-        ),
+        **per_concept("Read back from do-images: error in label deviations", "effect-error", ".3f"),
     },
     figures=figures,
 )

@@ -51,10 +51,13 @@ def score_picture(
     return drawn
 
 
-def intervention_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
-    """One test image under interventions, a row for the simulator and one for every system."""
+def intervention_pictures(
+    outcomes: Sequence[Outcome], runs: Path, folder: Path, *, notes: bool = False
+) -> Pictures:
+    """One test image under interventions, a row for the simulator and one for every system, or for every
+    note of it."""
     drawn: Pictures = []
-    first = first_of_each(outcomes)
+    first = first_of_each(outcomes, notes=notes)
     for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
         opened = {
             system: load_run(outcome.trial.folder(runs))
@@ -112,9 +115,13 @@ def graph_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pic
     return list(drawn.values())
 
 
-def first_of_each(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], Outcome]:
-    """The first outcome of each data set and system."""
+def first_of_each(
+    outcomes: Sequence[Outcome], *, notes: bool = False
+) -> dict[tuple[str, str], Outcome]:
+    """The first outcome of each data set and system, or of each note of a system."""
     found: dict[tuple[str, str], Outcome] = {}
     for outcome in outcomes:
-        found.setdefault((outcome.trial.data, outcome.trial.system), outcome)
+        trial = outcome.trial
+        system = f"{trial.system}\n{trial.note}" if notes and trial.note else trial.system
+        found.setdefault((trial.data, system), outcome)
     return found

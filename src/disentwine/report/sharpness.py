@@ -1,0 +1,44 @@
+"""How sharp a model's images are, with and without interventions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from disentwine.contracts.dataset import Dataset, IndexArray, Simulates
+from disentwine.contracts.model import Intervenes
+from disentwine.contracts.score import Score
+from disentwine.metrics.sharpness import sharpness
+from disentwine.report.counterfactuals import draw_trials
+
+
+def sharpness_scores(
+    model: Any, dataset: Dataset, indices: IndexArray, *, seed: int = 0
+) -> list[Score]:
+    """Of reconstructions beside their originals, and of do-images beside the simulator's.
+
+    Images and interventions are those of `score_counterfactuals`, on all concepts together; nothing
+    is answered for a model that does not intervene or a data set that cannot be redrawn.
+
+    Arguments:
+        model: one that *intervenes*.
+        dataset: one that simulates.
+        indices: which images to choose from.
+        seed: of images and values.
+    """
+    if not isinstance(model, Intervenes) or not isinstance(dataset, Simulates):
+        return []
+    indices, trials = draw_trials(model.concept_names, dataset, indices, seed=seed)
+    factual, factors = dataset.images[indices], dataset.factors[indices]
+    noise = getattr(dataset, "noise", None)
+    own_noise = None if noise is None else noise[indices]
+    done = [model.do(factual, {name: values}) for name, values in trials.items()]
+    true = [
+        dataset.simulate(factors, {name: values}, noise=own_noise).images
+        for name, values in trials.items()
+    ]
+    return [
+        sharpness(model.reconstruct(factual), factual),
+        sharpness(np.concatenate(done), np.concatenate(true), name="sharpness-do"),
+    ]
