@@ -22,6 +22,7 @@ from disentwine.objectives.elbo import kl_to_standard_normal
 from disentwine.report.actions import score_actions
 from disentwine.report.counterfactuals import score_counterfactuals
 from disentwine.report.effects import effect_scores
+from disentwine.report.exogenous import exogenous_scores
 from disentwine.report.reader import train_reader
 from disentwine.report.scoring import MetricNames, chosen_metrics, score_codes
 from disentwine.training.run import Run
@@ -182,6 +183,7 @@ def evaluate(
         return Evaluation(split, indices, scores, numbers, unit_kl, skipped)
     scores.append(active_units(numbers))
     scores += score_counterfactuals(model, dataset, indices, seed=seed)
+    scores += exogenous_scores(model, dataset, indices, seed=seed)
     scores += score_actions(model, dataset)
     factors = dataset.factors[indices]
     scored = score_codes(

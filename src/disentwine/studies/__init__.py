@@ -2,6 +2,7 @@
 
 from disentwine.studies.betavae import BETAVAE
 from disentwine.studies.causalvae import CAUSALVAE
+from disentwine.studies.causalwae import CAUSALWAE
 from disentwine.studies.ctvae import CTVAE
 from disentwine.studies.dipvae import DIPVAE
 from disentwine.studies.labels import LABELS
@@ -9,7 +10,7 @@ from disentwine.studies.ladder import LADDER
 from disentwine.studies.study import Study
 
 STUDIES: dict[str, Study] = {
-    study.name: study for study in (CAUSALVAE, LABELS, BETAVAE, DIPVAE, LADDER, CTVAE)
+    study.name: study for study in (CAUSALVAE, CAUSALWAE, LABELS, BETAVAE, DIPVAE, LADDER, CTVAE)
 }
 
 __all__ = ["STUDIES", "Study"]
