@@ -64,7 +64,7 @@ def test_perfect_codes_and_codes_of_nothing():
     rows = np.arange(len(dataset.factors))
 
     def scores(codes):
-        found = code_scores(codes, dataset, rows, points=(400, 200))
+        found = code_scores(codes, dataset, rows, points=(300, 100), floor=False)
         return {score.name: score.value for score in found}
 
     perfect = scores(dataset.factors / dataset.factors.std(axis=0))

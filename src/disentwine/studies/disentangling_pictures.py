@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from disentwine import figures
-from disentwine.contracts.dataset import UInt8Array
-from disentwine.contracts.model import Decodes, Model
+from disentwine.contracts.dataset import FloatArray, UInt8Array
+from disentwine.contracts.model import Decodes
 from disentwine.figures.bars import grouped_bars
 from disentwine.figures.comparison import STYLES
 from disentwine.nn.pictures import to_uint8
@@ -50,7 +50,7 @@ def bar_pictures(outcomes: Sequence[Outcome], published: Published, folder: Path
     for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
         rows = rows_of(outcomes, published, data)
 
-        def table(field: str, rows: Rows = rows) -> np.ndarray:
+        def table(field: str, rows: Rows = rows) -> FloatArray:
             cells = [[row.get(m, {}).get(field) for m in BARS] for row in rows.values()]
             return np.array(cells, dtype=float)
 
@@ -172,14 +172,14 @@ def traversal_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) ->
     return drawn
 
 
-def moved(model: Model, images: UInt8Array, units: Sequence[int], values: int) -> UInt8Array:
+def moved(model: Any, images: UInt8Array, units: Sequence[int], values: int) -> UInt8Array:
     """The middle image with each of some units moved over its range, (units, values, h, w, c)."""
-    assert isinstance(model, Decodes)
     codes = model.represent(images)
     strips = []
     for unit in units:
         row = np.repeat(codes[[len(codes) // 2]], values, axis=0)
-        row[:, unit] = np.linspace(*np.quantile(codes[:, unit], [0.02, 0.98]), values)
+        least, most = np.quantile(codes[:, unit], [0.02, 0.98])
+        row[:, unit] = np.linspace(least, most, values)
         with torch.no_grad():
             strips.append(to_uint8(model.decode(torch.from_numpy(row))).numpy())
     return np.stack(strips)

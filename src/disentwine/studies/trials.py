@@ -180,10 +180,10 @@ def make_trial(trial: Trial, runs: Path, measure: Measure, watch: Watch | None =
     subject = _subject(trial, runs, watch)
     start = time.process_time()
     scores = [to_json(score) for score in measure(subject)]
-    seconds = _seconds(subject) + time.process_time() - start
-    record = {"scores": scores, "minutes": seconds / 60, "versions": versions()}
+    minutes = (_seconds(subject) + time.process_time() - start) / 60
+    record = {"scores": scores, "minutes": minutes, "versions": versions()}
     write_atomically(make_folder(trial.folder(runs)) / SCORES, canonical_json(record))
-    return Outcome(trial, tuple(scores), record["minutes"])
+    return Outcome(trial, tuple(scores), minutes)
 
 
 def read_trial(trial: Trial, runs: Path) -> Outcome | None:
