@@ -153,3 +153,19 @@ def test_a_smoke_test_ends_with_a_page(name, tmp_path):
     assert page.count("![") >= 3
     rows = json.loads(written.results.read_bytes())["rows"]
     assert all(np.isfinite(row["value"]) for row in rows)
+
+
+def test_what_another_study_trained_is_only_measured(tmp_path, monkeypatch):
+    """The same recipe under another name; a copy of the run, without what was measured of it."""
+    make_trial(trial(note="first"), tmp_path / "one", measure)
+    monkeypatch.setattr(trials, "train_recipe", lambda *a, **k: pytest.fail("trained again"))
+    again = trial(note="second")
+    made = make_trial(again, tmp_path / "two", lambda run: [Score("other", 1.0, n=1)])
+    assert [score["name"] for score in made.scores] == ["other"]
+    assert (again.folder(tmp_path / "two") / "recipe.yaml").is_file()
+    assert (
+        json.loads((trial(note="first").folder(tmp_path / "one") / SCORES).read_bytes())["scores"][
+            0
+        ]["name"]
+        == "steps"
+    )

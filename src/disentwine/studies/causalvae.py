@@ -123,7 +123,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     small = profile == "smoke"
     size = f"data.size={32 if small else 64}"
     made = {
-        _trial(row, data, seed, steps, size): steps
+        row_trial(row, data, seed, steps, size): steps
         for data in ("pendulum", "flow")
         for row in ROWS
         for seed in seeds
@@ -131,7 +131,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     }
     if not small:
         made |= {
-            _trial(row, data, seed, row.steps, *options): row.steps
+            row_trial(row, data, seed, row.steps, *options): row.steps
             for data, options in PUBLISHED_IMAGES.items()
             if _at_hand(data, options)
             for row in ON_PUBLISHED_IMAGES
@@ -140,9 +140,10 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     return sorted(made, key=lambda trial: -made[trial])
 
 
-def _trial(row: Row, data: str, seed: int, steps: int, *more: str) -> Trial:
-    """From the recipe of the data set for the family, of which only what the row names is changed."""
-    family = "causal-gan" if row.system == "causal-gan" else "causal-vae"
+def row_trial(row: Row, data: str, seed: int, steps: int, *more: str) -> Trial:
+    """From the family's recipe for the data set, of which only what the row names is changed."""
+    family = row.system.split("/")[0]
+    family = family if family in ("causal-gan", "causal-wae") else "causal-vae"
     overrides = (
         f"data.name={data}",
         *more,
@@ -156,7 +157,7 @@ def _trial(row: Row, data: str, seed: int, steps: int, *more: str) -> Trial:
 
 def _at_hand(data: str, options: Sequence[str]) -> bool:
     try:
-        _trial(ROWS[0], data, 0, 1, *options).read_recipe().build_dataset()
+        row_trial(ROWS[0], data, 0, 1, *options).read_recipe().build_dataset()
     except DataError:
         return False
     return True

@@ -13,7 +13,8 @@ from disentwine.contracts.score import Score
 from disentwine.metrics.graphs import shd
 from disentwine.report.evaluation import LIMIT, evaluate
 from disentwine.report.sharpness import sharpness_scores
-from disentwine.studies.causalvae import CLOSE, CLOSE_NOTE, DECAY, PAPERS_N, Row, brief, per_concept
+from disentwine.studies import causalvae
+from disentwine.studies.causalvae import DECAY, PAPERS_N, Row, brief, per_concept, row_trial
 from disentwine.studies.pictures import Pictures, graph_pictures, intervention_pictures
 from disentwine.studies.study import Profile, Study
 from disentwine.studies.tables import Column
@@ -27,12 +28,11 @@ STEPS = 1500
 LAYERED = ("training.learning_rate=.003", "training.final_learning_rate=.00002")
 
 ROWS = (
-    Row("causal-vae/layered", STEPS, LAYERED),
+    *causalvae.ROWS[:2],  # which need not be trained where that study was made
     Row("causal-wae/layered", STEPS, LAYERED, "MMD"),
     Row("causal-wae", STEPS, ("model.divergence=gan", *DECAY), "GAN"),
     Row("causal-wae", STEPS, DECAY, "MMD"),
     Row("causal-wae", STEPS, ("model.show_roots=true", *DECAY), "MMD, roots shown"),
-    Row("causal-vae", STEPS, CLOSE, CLOSE_NOTE),
 )
 
 KEPT = ("mic", "tic", "reconstruction-error", "counterfactual-", "independence-", "injectivity")
@@ -43,19 +43,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     small = profile == "smoke"
     size = f"data.size={32 if small else 64}"
     return [
-        Trial(
-            row.system,
-            data,
-            seed,
-            f"causal-wae-{data}",
-            (
-                size,
-                f"model.name={row.system}",
-                f"training.steps={20 if small else row.steps}",
-                *row.options,
-            ),
-            row.note,
-        )
+        row_trial(row, data, seed, 20 if small else row.steps, size)
         for row in ROWS
         for data in DATA
         for seed in seeds

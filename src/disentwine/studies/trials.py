@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -126,8 +127,9 @@ def run_trials(
 ) -> list[Outcome]:
     """Train and measure every trial, `jobs` at a time, one thread each.
 
-    A finished trial is read, not made again; an interrupted one goes on where it was. When a trial
-    fails the others are finished first.
+    A finished trial is read, not made again; an interrupted one goes on where it was; one that
+    another study in the same folder has trained is only measured. When a trial fails the others are
+    finished first.
 
     Arguments:
         trials: what to train, first things first.
@@ -201,8 +203,22 @@ def _subject(trial: Trial, runs: Path, watch: Watch | None) -> Run | Baseline:
         return Baseline(trial.baseline, recipe)
     if is_run(folder) and load_run(folder).finished:
         return load_run(folder)
+    if watch is None and not folder.exists() and (finished := _finished_elsewhere(recipe, folder)):
+        return load_run(finished)
     hook = partial(recorded, watch=watch) if watch is not None else None
     return train_recipe(recipe, folder, progress=False, hook=hook)
+
+
+def _finished_elsewhere(recipe: Recipe, folder: Path) -> Path | None:
+    """A copy, in `folder`, of the run that another study made by the same recipe, if one has."""
+    digest = folder.name.rpartition("-")[2]
+    for other in sorted(folder.parent.parent.glob(f"*/*-{digest}")):
+        if is_run(other) and (run := load_run(other)).finished and run.recipe == recipe:
+            half = folder.with_name(f".{folder.name}")
+            shutil.rmtree(half, ignore_errors=True)
+            shutil.copytree(other, half, ignore=shutil.ignore_patterns(SCORES))
+            return half.rename(folder)
+    return None
 
 
 def _seconds(subject: Run | Baseline) -> float:
