@@ -1,6 +1,7 @@
 """How quickly the explorer answers a slider: time of the server, of the round trip, and of the processor.
 
     python benchmarks/serve.py [--requests 200] [--size 96] [--models causal-vae causal-vae/layered]
+    python benchmarks/serve.py --run RUN             # a run on pendulum that there is already
 
 One user drags the light: a request after the other, each with another angle. The processor's time
 tells what an answer costs where other work shares the machine. `--threads` compares numbers of
@@ -68,13 +69,14 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--size", type=int, default=96)
     parser.add_argument("--models", nargs="+", default=["causal-vae", "causal-vae/layered"])
+    parser.add_argument("--run", type=Path)
     parser.add_argument("--threads", type=int, nargs="*", default=[])
     options = parser.parse_args()
-    print(f"milliseconds of a do at {options.size} x {options.size}")
+    print("milliseconds of a do")
     print(f"{'':<20}  server: 50 %    95 %  trip: 50 %    95 %  processor")
     with tempfile.TemporaryDirectory() as folder:
-        for model in options.models:
-            run = make_run(Path(folder), model=model, size=options.size)
+        for model in [options.run.name[:20]] if options.run else options.models:
+            run = options.run or make_run(Path(folder), model=model, size=options.size)
             print(f"{model:<20}", over_http(run, requests=options.requests))
             for threads in options.threads:
                 half, most = in_process(run, threads=threads, requests=options.requests)

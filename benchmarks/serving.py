@@ -20,10 +20,8 @@ from disentwine.training.train import train_recipe
 
 def make_run(folder: Path, *, model: str, size: int) -> Path:
     """A run of one step: how quickly it answers does not depend on how well."""
-    recipe = read_recipe(
-        "demo",
-        [f"model.name={model}", f"data.size={size}", "training.steps=1", "training.batch_size=8"],
-    )
+    overrides = [f"data.size={size}", "training.steps=1", "training.batch_size=8"]
+    recipe = read_recipe("demo", [f"model.name={model}", *overrides, "training.threads=1"])
     path = folder / model.replace("/", "-")
     train_recipe(recipe, path, progress=False)
     return path
