@@ -4,6 +4,7 @@ from disentwine.contracts.dataset import Dataset
 from disentwine.data.arrays import Arrays
 from disentwine.data.authors import FlowAuthors, PendulumAuthors
 from disentwine.data.binarized_mnist import BinarizedMNIST
+from disentwine.data.cars3d import Cars3D
 from disentwine.data.celeba import CelebA, CelebABeard, CelebASmile
 from disentwine.data.dsprites import DSprites
 from disentwine.data.flow import Flow
@@ -12,13 +13,23 @@ from disentwine.data.mnist import MNIST
 from disentwine.data.omniglot import Omniglot
 from disentwine.data.pendulum import Pendulum
 from disentwine.data.shapes2d import Shapes2D
+from disentwine.data.shapes3d import Shapes3D
+from disentwine.data.shapes3d_authors import Shapes3DAuthors
 from disentwine.data.smallnorb import SmallNORB
+from disentwine.data.sprites_lpc import SpritesLPC
+from disentwine.data.sprites_reed import SpritesReed
+from disentwine.data.transitions import transitions
 
 DATASETS: dict[str, type[Dataset]] = {
     "pendulum": Pendulum,
     "flow": Flow,
     "shapes2d": Shapes2D,
+    "shapes3d": Shapes3D,
     "dsprites": DSprites,
+    "shapes3d-authors": Shapes3DAuthors,
+    "cars3d": Cars3D,
+    "sprites-lpc": SpritesLPC,
+    "sprites-reed": SpritesReed,
     "mnist": MNIST,
     "binarized-mnist": BinarizedMNIST,
     "omniglot": Omniglot,
@@ -36,6 +47,7 @@ __all__ = [
     "MNIST",
     "Arrays",
     "BinarizedMNIST",
+    "Cars3D",
     "CelebA",
     "CelebABeard",
     "CelebASmile",
@@ -47,5 +59,10 @@ __all__ = [
     "Pendulum",
     "PendulumAuthors",
     "Shapes2D",
+    "Shapes3D",
+    "Shapes3DAuthors",
     "SmallNORB",
+    "SpritesLPC",
+    "SpritesReed",
+    "transitions",
 ]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from disentwine.contracts.dataset import Dataset, Factor, FloatArray, UInt8Array
 from disentwine.data.files import find_file, refusing_damage
+from disentwine.data.keeping import read_once
 from disentwine.data.pictures import check_format, read_picture
 from disentwine.errors import DataError, UsageError
 from disentwine.progress import ProgressBar
@@ -143,34 +144,20 @@ def _column(signs: NDArray[np.int8], names: Sequence[str], attribute: str) -> Fl
 def _faces(folder: Path, files: Sequence[str], size: int) -> UInt8Array:
     """All faces, from the array that an earlier reading kept where there is one."""
     shape = (len(files), size, size, 3)
-    kept = folder.with_name(f"{FACES}_{size}_{len(files)}.npy")
-    if kept.is_file():
-        with refusing_damage(kept):
-            images: UInt8Array = np.load(kept, mmap_mode="r")
-            if images.shape != shape or images.dtype != np.uint8:
-                raise ValueError(f"shape {images.shape} instead of {shape}")
+
+    def read_all() -> UInt8Array:
+        images = np.empty(shape, np.uint8)
+
+        def read(row: int) -> None:
+            images[row] = read_picture(folder / files[row], size=size)
+
+        with (
+            ProgressBar("reading faces", total=len(files)) as bar,
+            ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool,
+        ):
+            for _ in pool.map(read, range(len(files))):
+                bar.advance()
         return images
-    images = np.empty(shape, np.uint8)
 
-    def read(row: int) -> None:
-        images[row] = read_picture(folder / files[row], size=size)
-
-    with (
-        ProgressBar("reading faces", total=len(files)) as bar,
-        ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool,
-    ):
-        for _ in pool.map(read, range(len(files))):
-            bar.advance()
-    _keep(images, kept)
-    return images
-
-
-def _keep(images: UInt8Array, path: Path) -> None:
-    """Best effort: a folder that cannot be written only costs another reading."""
-    unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
-    try:
-        with unfinished.open("wb") as file:
-            np.save(file, images)
-        unfinished.replace(path)
-    except OSError:
-        unfinished.unlink(missing_ok=True)
+    kept = folder.with_name(f"{FACES}_{size}_{len(files)}.npy")
+    return read_once(kept, shape=shape, read=read_all)

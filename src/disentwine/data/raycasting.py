@@ -114,7 +114,7 @@ def _shade(solid: int, scale: Rays, angle: FloatArray, side: int) -> Rays:
     body[:] = np.where(hit, AMBIENT + SHADE * np.maximum(facing_light, 0), 0)
     mirrored = 2 * facing_light[..., None] * seen.normal - LIGHT
     towards_eye = -(mirrored * direction).sum(axis=-1)
-    highlight[:] = np.where(hit, GLOSS * np.maximum(towards_eye, 0) ** SHININESS, 0)
+    highlight[:] = np.where(hit, GLOSS * towards_eye.clip(0, 1) ** SHININESS, 0)
     return layers
 
 

@@ -107,7 +107,12 @@ def read_published() -> Reading:
 
     first, splits = _find("sprites_0.mat"), _find("sprites_splits.mat")
     with refusing_damage(splits):
-        table = loadmat(splits)
+        try:
+            table = loadmat(splits, variable_names=["trainidx", "validx", "testidx"])
+        except Exception as error:  # a reader that is fed hostile bytes may raise anything
+            raise ValueError(str(error) or type(error).__name__) from error
+        if not {"trainidx", "validx", "testidx"} <= set(table):
+            raise ValueError("it does not hold trainidx, validx and testidx")
         parts = {
             part: np.asarray(table[key], np.int64).ravel() - 1
             for part, key in (("train", "trainidx"), ("validation", "validx"), ("test", "testidx"))
@@ -149,6 +154,8 @@ def read_character(path: Path) -> tuple[list[UInt8Array], NDArray[np.int64]]:
     except ImportError as error:
         raise DataError(f"{path} is HDF5: install h5py to read it, pip install h5py") from error
     with refusing_damage(path), h5py.File(path, "r") as file:
+        if not {"labels", "sprites"} <= set(file):
+            raise ValueError("it does not hold labels and sprites")
         labels: Any = np.asarray(file["labels"], np.int64).ravel()
         animations = [np.asarray(file[reference]) for reference in np.ravel(file["sprites"])]
         if len(animations) != len(ANIMATIONS) or len(labels) != len(ATTRIBUTES):
