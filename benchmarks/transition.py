@@ -20,8 +20,9 @@ from torch import Tensor
 from disentwine.nn.pairs import Activation
 from disentwine.nn.transition import ActionGraph, TransitionLayer
 
-BATCH, ACTIONS, CODEBOOKS, POSITIONS, CODES, DIMENSIONS = 8, 12, 4, 16, 64, 16
-ROUNDS = 3
+BATCH, ACTIONS, CODEBOOKS, POSITIONS, CODES, DIMENSIONS = 16, 12, 4, 16, 64, 16
+HIDDEN = 128
+ROUNDS = 5
 TABLE = torch.randn(CODEBOOKS, CODES, DIMENSIONS, generator=torch.Generator().manual_seed(0))
 
 
@@ -35,7 +36,7 @@ def plain(layer: TransitionLayer, vectors: Tensor) -> Tensor:
         alpha_none = layer.pairs.concatenated(x, layer.actions)[:, None]
         on = mask[..., None]
         edges = on * alpha.sigmoid() + (1 - on) * alpha_none.sigmoid()
-        graph = ActionGraph(edges, mask, edges, mask)
+        graph = ActionGraph(edges, mask, alpha, alpha_none)
         chosen = torch.full((len(x), 1), action)
         answers.append(layer.become(x, graph, TABLE, chosen))
     return torch.cat(answers, dim=1)
@@ -56,7 +57,7 @@ def compare(activation: Activation) -> None:
         positions=POSITIONS,
         codes=CODES,
         dimensions=DIMENSIONS,
-        hidden=64,
+        hidden=HIDDEN,
         activation=activation,
     ).eval()
     vectors = torch.randn(BATCH, CODEBOOKS, POSITIONS, DIMENSIONS)
@@ -92,7 +93,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=2)
     torch.set_num_threads(parser.parse_args().threads)
-    print(f"{BATCH} images, {ACTIONS} actions, {CODEBOOKS * POSITIONS} nodes of 64 numbers")
+    print(
+        f"{BATCH} images, {ACTIONS} actions, {CODEBOOKS * POSITIONS} nodes of 64 numbers, {HIDDEN} hidden"
+    )
     for activation in ("relu", "sine"):
         compare(activation)  # type: ignore[arg-type]
 

@@ -24,7 +24,7 @@ def test_every_sub_vector_becomes_the_nearest_code_of_its_own_codebook(
             for position in range(6):
                 distances = [
                     float((z[n, book, position] - code).square().sum())
-                    for code in quantizer.table[book]
+                    for code in quantizer.table[book].detach()
                 ]
                 nearest = distances.index(min(distances))
                 assert q.indices[n, book, position] == nearest

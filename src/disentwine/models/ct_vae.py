@@ -61,6 +61,7 @@ class TransitionWeights:
 
 
 WEIGHTS = TransitionWeights()
+PAIRS_AT_ONCE = 32
 
 
 class CTVAE(Model):
@@ -315,8 +316,12 @@ class CTVAE(Model):
 
     def _fit(self, x: Tensor, y: Tensor) -> Tensor:
         """Log-likelihood (n, actions) of codes y after each action on codes x."""
-        log_p = self.layer(self.look_up(x), self.table)[0][:, :-1]
-        return -negative_log_likelihood(log_p, y[:, None])[:, self.places]
+        # A few at a time: all actions of all codes of many images would fill the memory.
+        parts = [
+            -negative_log_likelihood(self.layer(self.look_up(a), self.table)[0], b[:, None])
+            for a, b in zip(x.split(PAIRS_AT_ONCE), y.split(PAIRS_AT_ONCE), strict=True)
+        ]
+        return torch.cat(parts)[:, self.places]
 
     def _opposites(self) -> list[int]:
         """The number of the action that undoes each; its own where none does."""

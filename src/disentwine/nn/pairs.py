@@ -72,7 +72,7 @@ class PairNetworks(nn.Module):
     def _joined(self, sides: Sides, w: Tensor) -> Tensor:
         left, right = sides
         if self.activation == "sine":
-            first = torch.cat([w * left.sin(), w * left.cos()], dim=-1)
+            first = torch.cat([left.sin() * w, left.cos() * w], dim=-1)
             second = torch.cat([right.cos(), right.sin()], dim=-1)
             return first @ second.transpose(-1, -2)
         w = w.expand(len(left), -1, -1, -1)

@@ -134,13 +134,13 @@ class Quantizer(nn.Module):
             means = self.average / self.usage.where(used, torch.ones_like(self.usage))[..., None]
             self.table.copy_(means.where(used[..., None], self.table))
         distances = (z - self.look_up(indices)).square().sum(-1).transpose(0, 1).flatten(1)
-        self._revive(vectors, distances)
+        self._revive(vectors, distances, chosen_now=counts > 0)
 
-    def _revive(self, vectors: Tensor, distances: Tensor) -> None:
+    def _revive(self, vectors: Tensor, distances: Tensor, *, chosen_now: Tensor) -> None:
         """Put dead codes on vectors that are far from theirs, as k-means++ does: where most of every
         image is alike, vectors drawn evenly would be alike as well."""
         equal_part = vectors.shape[1] / self.codes
-        dead = self.usage < self.dead * equal_part
+        dead = (self.usage < self.dead * equal_part) & ~chosen_now
         if not dead.any():
             return
         rows = torch.multinomial(distances + 1e-12, self.codes, replacement=True)

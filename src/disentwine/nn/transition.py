@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from disentwine.nn.pairs import Activation, PairNetworks
 
@@ -19,19 +20,32 @@ class ActionGraph(NamedTuple):
     Arguments:
         edges: M, (n, s, nodes, nodes): whether node i (third axis) depends on node j (last).
         mask: R, (n, s, nodes): whether the action touches node i.
-        probabilities: (n, s, nodes, nodes) of the edges.
-        no_parents: (n, s, nodes) log-probability that a node depends on nothing.
+        alpha: (n, s, nodes, nodes) logits of the action's own edges.
+        alpha_none: (n, 1, nodes, nodes) logits of the edges without action.
     """
 
     edges: Tensor
     mask: Tensor
-    probabilities: Tensor
-    no_parents: Tensor
+    alpha: Tensor
+    alpha_none: Tensor
 
     def of(self, s: Tensor) -> ActionGraph:
         """That of one action (n,) for each sample, with s of size 1."""
         rows = torch.arange(len(s), device=s.device)
-        return ActionGraph(*(part[rows, s][:, None] for part in self))
+        own = (part[rows, s][:, None] for part in (self.edges, self.mask, self.alpha))
+        return ActionGraph(*own, self.alpha_none)
+
+    @property
+    def probabilities(self) -> Tensor:
+        """(n, s, nodes, nodes) of the edges."""
+        on = self.mask[..., None]
+        return on * self.alpha.sigmoid() + (1 - on) * self.alpha_none.sigmoid()
+
+    @property
+    def no_parents(self) -> Tensor:
+        """(n, s, nodes) log-probability that a node depends on nothing."""
+        own, none = (F.softplus(logits).sum(-1) for logits in (self.alpha, self.alpha_none))
+        return -(self.mask * own + (1 - self.mask) * none)
 
 
 class TransitionLayer(nn.Module):
@@ -139,15 +153,8 @@ class TransitionLayer(nn.Module):
             touched = touched.gather(1, chosen[..., None].expand(-1, -1, x.shape[1]))
         mask = self.draw(touched)
         on = mask[..., None]
-        return ActionGraph(
-            edges=on * self.draw(alpha) + (1 - on) * self.draw(alpha_none),
-            mask=mask,
-            probabilities=on * alpha.sigmoid() + (1 - on) * alpha_none.sigmoid(),
-            no_parents=-(
-                mask * nn.functional.softplus(alpha).sum(-1)
-                + (1 - mask) * nn.functional.softplus(alpha_none).sum(-1)
-            ),
-        )
+        edges = torch.lerp(self.draw(alpha_none), self.draw(alpha), on)
+        return ActionGraph(edges, mask, alpha, alpha_none)
 
     def draw(self, logits: Tensor) -> Tensor:
         """Bernoulli trials whose gradient is that of their relaxation; in evaluation their mean.
@@ -172,8 +179,7 @@ class TransitionLayer(nn.Module):
             shift, gain = shift[None, :, None], gain[None, :, None]
         else:
             shift, gain = shift[chosen][:, :, None], gain[chosen][:, :, None]
-        hidden = nn.functional.gelu(self.first(message) + touched * shift)
-        hidden = hidden + hidden * (touched * gain)
+        hidden = (self.first(message) + touched * shift).relu() * (1 + touched * gain)
         outcome = self.norm(message + self.second(hidden))
         books = outcome.unflatten(2, (len(self.leave), -1))
         mean, scale = spread(table)
@@ -202,10 +208,12 @@ class TransitionLayer(nn.Module):
         z = torch.randn(n, self.noise, device=x.device, dtype=x.dtype)
         z = z if self.training else torch.zeros_like(z)
         noise = self.noise_value(z).view(n, self.heads, 1, -1)
-        heard = edges[:, :, None] * weight[:, None]  # (n, s, heads, nodes, nodes)
-        total = heard.sum(-1, keepdim=True) + noise_weight[:, None]
-        message = (heard @ v[:, None] + (noise_weight * noise)[:, None]) / total
-        gathered: Tensor = self.gather(message.transpose(2, 3).flatten(3))
+        # A column of ones counts the weights in the same product; actions are rows beside nodes.
+        counted, noise_counted = (F.pad(values, (0, 1), value=1.0) for values in (v, noise))
+        heard = (edges[:, None] * weight[:, :, None]).flatten(2, 3) @ counted
+        heard = heard.unflatten(2, edges.shape[1:3]) + (noise_weight * noise_counted)[:, :, None]
+        message = heard[..., :-1] / heard[..., -1:]  # (n, heads, s, nodes, width / heads)
+        gathered: Tensor = self.gather(message.permute(0, 2, 3, 1, 4).flatten(3))
         return gathered
 
 

@@ -44,7 +44,8 @@ def graph_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pic
     for name, outcome in _shown(outcomes).items():
         run = load_run(outcome.trial.folder(runs))
         model: Any = run.model
-        images = run.dataset.images[run.dataset.split["test"][:64]]
+        test = run.dataset.split["test"]
+        images = run.dataset.images[test[np.linspace(0, len(test) - 1, 64).astype(np.int64)]]
         path = folder / f"graphs-{name}.png"
         figures.save_figure(graphs_of(model, images), path)
         drawn.append((f"What each action touches, and what depends on what: {name}", path))

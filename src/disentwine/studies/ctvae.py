@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -31,7 +32,6 @@ from disentwine.studies.action_pictures import (
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
 from disentwine.studies.trials import Outcome, Trial
-from disentwine.training.recipe import Recipe
 from disentwine.training.run import Run
 
 Setting = tuple[str, str, tuple[str, ...]]
@@ -124,13 +124,13 @@ def measure(
     """Table 1, images after one action and after five, what else moves, and the codes' modularity."""
     model: Any = run.model
     data = yaml.safe_dump(run.recipe.data)
-    pairs = _pairs(data)
+    pairs = _pairs(run)
     if run.recipe.model["labels"] == "latent":
         model.match(*pairs.batch(pairs.pairs["validation"][:most]))
     scores = action_scores(model, pairs, most=most)
     scores += walk_scores(model, pairs)
     scores += leak_scores(model, _reader(data, reader_steps), pairs, most=most)
-    test = pairs.dataset.split["test"][: 2 * most]
+    test = np.random.default_rng(0).permutation(pairs.dataset.split["test"])[: 2 * most]
     images = pairs.dataset.images[test]
     scores.append(reconstruction_error(images, model.reconstruct(images)))
     scores += _modularity(model, pairs, test)
@@ -160,20 +160,32 @@ def _modularity(model: Any, pairs: Transitions, images: Any) -> list[Score]:
     ]
 
 
-@lru_cache(maxsize=2)
-def _pairs(data: str) -> Transitions:
-    return transitions(Recipe(yaml.safe_load(data), {}, {}).build_dataset())
+OPENED: dict[str, Transitions] = {}
+"""The pairs of the data set that this process measured last."""
 
 
-@lru_cache(maxsize=2)
+def _pairs(run: Run) -> Transitions:
+    data = yaml.safe_dump(run.recipe.data)
+    if data not in OPENED:
+        OPENED.clear()
+        OPENED[data] = transitions(run.dataset)
+    return OPENED[data]
+
+
+@lru_cache(maxsize=1)
 def _reader(data: str, steps: int) -> Reader:
     """One reader a data set and process; it is the same in every process."""
-    return train_reader(_pairs(data).dataset, steps=steps)
+    dataset = OPENED[data].dataset
+    view = copy(dataset)
+    view.images = dataset.images
+    test = np.random.default_rng(0).permutation(dataset.split["test"])[:MOST_PAIRS]
+    view.split = {**dataset.split, "test": test}
+    return train_reader(view, steps=steps)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _siamese(data: str, steps: int, seed: int) -> Siamese:
-    return train_siamese(_pairs(data), steps=steps, seed=seed)
+    return train_siamese(OPENED[data], steps=steps, seed=seed)
 
 
 def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
