@@ -20,7 +20,7 @@ from disentwine.models.code_opponent import (
     divergence_from_prior,
     telling_apart,
 )
-from disentwine.models.labels import Discovery, complete_labels
+from disentwine.models.labels import complete_labels
 from disentwine.models.linear_causes import LinearCausalModel
 from disentwine.nn.concept_codes import ConceptCodes
 from disentwine.nn.convolutional import ImageShape
@@ -74,7 +74,6 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         show_roots: paint concepts without causes from their own codes as well.
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
-        discovery: how the graph is learnt, as in `CausalVAE`.
         network: "compact", "standard" or "mlp".
         opponent_units: of each of the discriminator's four hidden layers.
         opponent_learning_rate: of the discriminator's Adam.
@@ -108,7 +107,6 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         show_roots: bool = False,
         edges: Edges | None = None,
         knowledge: Knowledge = NOTHING,
-        discovery: Discovery = "independence",
         network: Network = "compact",
         opponent_units: Count = 512,
         opponent_learning_rate: Positive = 5e-4,
@@ -126,7 +124,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         self.gamma_1, self.gamma_2, self.gamma_3 = gamma_1, gamma_2, gamma_3
         self.label_dropout = label_dropout
         self.show_roots = show_roots
-        self.edges, self.knowledge, self.discovery = edges, knowledge, discovery
+        self.edges, self.knowledge = edges, knowledge
         self.network = network
         self.opponent_units = opponent_units
         self.opponent_learning_rate = opponent_learning_rate
