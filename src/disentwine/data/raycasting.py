@@ -47,7 +47,7 @@ def cast(
         samples: rays along each side of a pixel, whose mean it shows.
 
     >>> maps = cast(np.array([2.0]), np.array([1.0]), np.array([0.0]), side=8)
-    >>> maps.shape, bool(maps[0, 5, 4, LAYERS.index("object")] > 0.3)
+    >>> maps.shape, bool(maps[0, 4, 4, LAYERS.index("object")] > 0.3)
     ((1, 8, 8, 5), True)
     """
     maps = np.empty((len(shape), side, side, len(LAYERS)), np.float32)
