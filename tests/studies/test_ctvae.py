@@ -1,0 +1,69 @@
+"""What the study of CT-VAE measures and draws, on a training that takes seconds."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from disentwine.studies.ctvae import CTVAE, PUBLISHED, figures, measure, more
+from disentwine.studies.study import result_rows
+from disentwine.studies.trials import Outcome, Trial, make_trial
+
+TINY = (
+    "data.hues=2",
+    "data.scales=3",
+    "data.orientations=4",
+    "model.pretraining=1",
+    "model.width=8",
+    "model.layer_width=8",
+    "model.codes=8",
+    "model.codebooks=2",
+    "training.steps=2",
+    "training.batch_size=4",
+)
+
+
+def score(name: str, value: float, floor: float | None = None) -> dict[str, object]:
+    return {"name": name, "value": value, "n": 10, "noise_floor": floor, "details": {}}
+
+
+def test_the_baselines_are_rows_of_their_own() -> None:
+    trial = Trial("ct-vae", "cars3d", 0, "ct-vae-cars3d")
+    scores = (
+        score("action-accuracy", 0.8, 0.2),
+        score("factor-accuracy", 0.9, 0.4),
+        score("siamese:action-accuracy", 0.95, 0.2),
+    )
+    outcomes = [Outcome(trial, scores, 1.0)]
+    rows = result_rows([*outcomes, *more(outcomes)], PUBLISHED)
+    found = {(row["system"], row["metric"]): row for row in rows}
+    assert found["siamese network", "action-accuracy"]["value"] == 0.95
+    assert found["commonest action", "factor-accuracy"]["value"] == 0.4
+    assert found["ct-vae", "action-accuracy"]["paper"] == 0.71
+    assert found["siamese network", "action-accuracy"]["paper"] is None
+
+
+def test_variants_are_compared_with_one_seed() -> None:
+    trials = CTVAE.trials("paper", (3, 4, 5))
+    noted = [trial for trial in trials if trial.note]
+    assert {trial.note for trial in noted} == {"as the paper trains", "joint", "latent actions"}
+    assert {trial.seed for trial in noted} == {3}
+    plain = {(trial.data, trial.seed) for trial in trials if not trial.note}
+    assert len(plain) == len(trials) - len(noted) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("labels", ["known", "latent"])
+def test_everything_is_measured_and_drawn(tmp_path: Path, labels: str) -> None:
+    trial = Trial("ct-vae", "shapes3d", 0, "ct-vae-shapes3d", (*TINY, f"model.labels={labels}"))
+    quick = partial(measure, most=12, reader_steps=1, siamese_steps=1)
+    outcome = make_trial(trial, tmp_path, quick)
+    names = {found["name"] for found in outcome.scores}
+    columns = {column.metric for table in CTVAE.tables.values() for column in table}
+    assert columns <= names
+    assert {"siamese:action-accuracy", "siamese:factor-accuracy"} <= names
+    drawn = figures([outcome], tmp_path, tmp_path)
+    assert len(drawn) == 3
+    assert all(path.stat().st_size > 1000 for _, path in drawn)
