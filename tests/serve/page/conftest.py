@@ -14,10 +14,12 @@ import torch
 import uvicorn
 from filelock import FileLock
 
-from disentwine import data, fit
+from disentwine import VAE, data, fit
 from disentwine.causal.graph import Graph
 from disentwine.contracts.model import Batch, Losses, Model
 from disentwine.models import MODELS, LayeredCausalVAE
+from disentwine.models.backgrounds import median_logits
+from disentwine.models.labels import complete_labels
 from disentwine.nn.convolutional import ImageShape
 from disentwine.serve.app import create_app
 
@@ -56,9 +58,9 @@ class Shifts(Model):
 
 
 def small_layered(pendulum: data.Pendulum) -> LayeredCausalVAE:
-    """With the graph and the regions that `for_data` would take ten seconds to learn."""
+    """Told what `for_data` would take ten seconds to learn: the graph, and who paints where."""
     labels = pendulum.factors[pendulum.split["train"]]
-    return LayeredCausalVAE(
+    model = LayeredCausalVAE(
         image_shape=pendulum.image_shape,
         concept_names=pendulum.names,
         label_mean=tuple(map(float, labels.mean(axis=0))),
@@ -67,11 +69,15 @@ def small_layered(pendulum: data.Pendulum) -> LayeredCausalVAE:
         groups=((0,), (1,), (2, 3)),
         boxes=((14, 7, 28, 26), (3, 3, 9, 30), (26, 6, 29, 30)),
     )
+    with torch.no_grad():
+        model.decoder.background.copy_(median_logits(pendulum))
+        model.labels.fill(model.standardise(torch.from_numpy(complete_labels(pendulum))))
+    return model
 
 
 @pytest.fixture(scope="session")
 def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
-    """A causal run that is good enough to be believed, a poor one, and one with actions.
+    """A causal run good enough to be believed, a poor one, one without concepts, one with actions.
 
     Made once, also where several processes share the tests.
     """
@@ -85,19 +91,19 @@ def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
             torch.manual_seed(0)
             usual: dict[str, Any] = {"threads": 1, "progress": False, "device": "cpu"}
             rates = {"learning_rate": 0.003, "final_learning_rate": 2e-5}
-            good = small_layered(pendulum)
-            fit(good, pendulum, out=folder / "good", steps=250, batch_size=32, **rates, **usual)
+            good, shifts = small_layered(pendulum), Shifts.for_data(pendulum)
+            fit(good, pendulum, out=folder / "good", steps=300, batch_size=32, **rates, **usual)
             fit(small_layered(pendulum), pendulum, out=folder / "poor", steps=2, **usual)
-            shifts = Shifts.for_data(pendulum)
-            fit(shifts, pendulum, out=folder / "shifts", steps=1, batch_size=4, **usual)
-    yield [folder / name for name in ("good", "poor", "shifts")]
+            for name, model in (("plain", VAE.for_data(pendulum)), ("shifts", shifts)):
+                fit(model, pendulum, out=folder / name, steps=1, batch_size=4, **usual)
+    yield [folder / name for name in ("good", "poor", "plain", "shifts")]
     del MODELS["shifts"]
 
 
 @pytest.fixture(scope="session")
-def address(page_runs: list[Path], runs: Path) -> Iterator[str]:
+def address(page_runs: list[Path]) -> Iterator[str]:
     """Where the page is."""
-    app = create_app([*page_runs, runs / "plain"], seconds=60)
+    app = create_app(page_runs, seconds=60)
     config = uvicorn.Config(app, port=0, log_level="error", ws="none", lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -120,7 +126,7 @@ def browser() -> Iterator[Any]:
         pytest.skip(MISSING)
     playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
     # Chromium refuses to be sandboxed for root, as tests in containers are.
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with playwright.sync_playwright() as play:
         browser = play.chromium.launch(
             executable_path=found, args=arguments, timeout=PATIENCE, headless=True

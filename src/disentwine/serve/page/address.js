@@ -27,19 +27,25 @@ export function format({ view, run, do: doing = {}, ...rest }) {
   return query.length ? `${path}?${query.join("&")}` : path;
 }
 
+let pending = {};
 let later;
+
 /** Change a part of the address without a new entry in the history; browsers ration how often. */
 export function remember(changes) {
-  const next = { ...pending, ...changes };
-  pending = next;
+  pending = { ...pending, ...changes };
   clearTimeout(later);
   later = setTimeout(settle, 150);
 }
 
-let pending = {};
-/** Write what is pending now: before a link is copied, and when a view is left. */
+/** Write what is pending now, as before a link is copied. */
 export function settle() {
+  const changes = pending;
+  forget();
+  if (Object.keys(changes).length) history.replaceState(null, "", format({ ...read(), ...changes }));
+}
+
+/** Leave what is pending unwritten: the visitor has gone elsewhere. */
+export function forget() {
   clearTimeout(later);
-  if (Object.keys(pending).length) history.replaceState(null, "", format({ ...read(), ...pending }));
   pending = {};
 }

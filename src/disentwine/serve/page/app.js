@@ -1,7 +1,7 @@
 // The frame: which run, which view, light or dark. Views are modules with `show(root, context)`.
 
 import { ask } from "./api.js";
-import { format, read, settle } from "./address.js";
+import { forget, format, read, settle } from "./address.js";
 import { h, notice, title } from "./dom.js";
 
 const can = (ability) => (run) => run.capabilities.includes(ability);
@@ -20,13 +20,12 @@ let leaving = new AbortController();
 const details = new Map();
 
 async function open(runs) {
-  settle();
+  forget();
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
   const asked = read();
   const short = runs.find((run) => run.id === asked.run) ?? runs[0];
-  if (asked.run && asked.run !== short.id) notice("The run of this link is not open here; this is another one.");
   try {
     const run = details.get(short.id) ?? (await describe(short, signal));
     if (run.finished) details.set(short.id, run);
@@ -40,7 +39,7 @@ async function open(runs) {
     await module.show(root, { run, runs, address: read(), signal });
     if (signal.aborted) return;
     document.getElementById("main").replaceChildren(root);
-    root.dispatchEvent(new Event("shown"));
+    if (asked.run && asked.run !== short.id) notice("The run of this link is not open here; this is another one.");
   } catch (error) {
     if (!signal.aborted) fail(error);
   }
@@ -64,7 +63,14 @@ function drawFrame(runs, run, views, view) {
   select.disabled = runs.length < 2;
   const links = views.map((name) => {
     const current = name === view ? "page" : null;
-    return h("li", {}, h("a", { href: format({ view: name, run: run.id }), "aria-current": current }, title(name)));
+    const link = h("a", { href: format({ view: name, run: run.id }), "aria-current": current, onclick: keep }, title(name));
+    // The image and what was done to it come along to the next view.
+    function keep() {
+      settle();
+      const { image, do: doing } = read();
+      link.href = format({ view: name, run: run.id, image, do: doing });
+    }
+    return h("li", {}, link);
   });
   document.getElementById("tabs").replaceChildren(...links);
   document.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
@@ -89,13 +95,17 @@ function switchTheme() {
 
 async function start() {
   document.getElementById("theme").addEventListener("click", switchTheme);
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the address is taken by what is looked at
+    document.getElementById("main").focus();
+  });
   try {
     const runs = await ask("runs");
     if (!runs.length) throw new Error("No run is open. Start the server with one: disentwine serve runs/demo");
     document.getElementById("runs").addEventListener("change", (event) => {
       location.hash = format({ view: read().view, run: event.target.value, do: {} });
     });
-    addEventListener("hashchange", () => location.hash !== "#main" && open(runs));
+    addEventListener("hashchange", () => open(runs));
     await open(runs);
   } catch (error) {
     fail(error);

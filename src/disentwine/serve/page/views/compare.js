@@ -1,6 +1,6 @@
 // Compare: two runs, one image, the same intervention.
 
-import { remember } from "../address.js";
+import { format, read, remember, settle } from "../address.js";
 import { ask, newest, upload } from "../api.js";
 import { blobOf, button, h, notice, short, speak } from "../dom.js";
 import { picker } from "../picker.js";
@@ -79,9 +79,13 @@ export async function show(root, { run, runs, address, signal }) {
     }
   }
 
-  const select = h("select", { id: "other", onchange: () => { remember({ other: select.value }); setTimeout(() => dispatchEvent(new Event("hashchange")), 200); } },
+  const select = h("select", { id: "other", onchange: change },
     others.map((one) => h("option", { value: one.id }, `${one.name} (${one.model}, ${one.data})`)));
   select.value = other.id;
+  function change() {
+    settle();
+    location.hash = format({ ...read(), other: select.value });
+  }
   const images = await picker({ run, chosen: address.image, signal, onpick: choose });
   root.append(h("h1", { class: "unseen" }, "Compare"),
     h("section", { class: "choose" }, images.element),

@@ -35,25 +35,30 @@ export async function show(root, { run, address, signal }) {
     signal,
     onanswer: async (answer, body) => {
       if (body.image !== image || !Object.keys(doing).length) return;
-      last = { ...answer, do: body.do };
+      last = answer;
       await draw();
+      if (body.do === doing) stage.setAttribute("aria-busy", "false");
     },
-    onerror: (error) => notice(error.message),
+    onerror: (error) => {
+      stage.setAttribute("aria-busy", "false");
+      notice(error.message);
+    },
   });
 
   function onset(name, value) {
-    if (value === undefined) delete doing[name];
-    else doing = { ...doing, [name]: value };
+    const { [name]: _, ...others } = doing;
+    doing = value === undefined ? others : { ...others, [name]: value };
     changed();
   }
 
   function changed() {
     remember({ do: doing, image });
     if (!facts) return;
+    stage.setAttribute("aria-busy", "true");
     if (Object.keys(doing).length) counterfactual({ image, do: doing });
     else {
       last = null;
-      draw();
+      draw().then(() => stage.setAttribute("aria-busy", "false"));
     }
     controls.update({ before: facts.values ?? {}, after: last?.after ?? facts.values ?? {}, set: doing, moved: last?.moved });
     strip.update(image, doing);
