@@ -22,9 +22,9 @@ class PairNetworks(nn.Module):
     r"""$\alpha^a_{ij} = w_a \cdot \varphi(U_a x_i + V_a x_j + b_a) + c_a$ for every action a and pair (i, j).
 
     This is a two-layer network on the concatenation $[x_i, x_j]$ (see `concatenated`), whose first
-    layer is a sum of two: $2 N d h$ products instead of $N^2 \cdot 2 d h$. With $\varphi = \sin$ the
-    sum itself need not be formed, as $\sin(u + v) = \sin u \cos v + \cos u \sin v$ makes all of $\alpha$
-    one matrix product of rank 2h.
+    layer is a sum of two: $2 N d h$ products instead of $N^2 \cdot 2 d h$. Nor need that sum be formed:
+    with $\varphi = \sin$, $\sin(u + v) = \sin u \cos v + \cos u \sin v$ makes all of $\alpha$ one matrix
+    product of rank 2h; with relu it is a sum of distances.
 
     Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
     M. Witbrock and G. Dobbie, 2023, eq. 3 and 4.
@@ -75,13 +75,12 @@ class PairNetworks(nn.Module):
             first = torch.cat([left.sin() * w, left.cos() * w], dim=-1)
             second = torch.cat([right.cos(), right.sin()], dim=-1)
             return first @ second.transpose(-1, -2)
-        w = w.expand(len(left), -1, -1, -1)
-        # One network at a time, so that what is between the layers stays in the cache.
-        layers = (
-            ((left[:, s, :, None] + right[:, s, None]).relu() * w[:, s, None]).sum(-1)
-            for s in range(left.shape[1])
-        )
-        return torch.stack(list(layers), dim=1)
+        # w relu(u + v) = (w u + w v + w |u + v|) / 2, and sums of |u + v| are distances, which need
+        # no room for all pairs: those of hidden units of positive weight less those of the others.
+        sums = (left * w).sum(-1)[..., None] + (right * w).sum(-1)[..., None, :]
+        up, down = w.clamp(min=0), (-w).clamp(min=0)
+        far, near = (torch.cdist(left * part, -right * part, p=1.0) for part in (up, down))
+        return 0.5 * (sums + far - near)
 
     def concatenated(self, x: Tensor, network: int) -> Tensor:
         """The same logits (n, nodes, nodes) of one network, computed on all pairs $[x_i, x_j]$."""
