@@ -60,11 +60,13 @@ def question(where: str, rng: random.Random) -> tuple[str, Any]:
 
 
 def visit(server: Server, where: str, tally: Tally, seed: int, until: float) -> None:
-    """One client, until the time is over."""
+    """One client, until the time is over; it asks once at least."""
     rng, client = random.Random(seed), Client(server.port)
-    while time.monotonic() < until:
+    while True:
         answer = client.ask(*question(where, rng))
         tally.note(answer)
+        if time.monotonic() > until:
+            return
         if answer.status == 503:
             time.sleep(rng.uniform(0.5, 1.5) * answer.retry_after)
 

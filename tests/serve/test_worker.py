@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -86,6 +87,26 @@ def test_a_full_queue_sends_away_at_once(worker: Worker) -> None:
         assert await worker.run(lambda: 5) == 5
 
     asyncio.run(ask())
+
+
+def test_a_slow_machine_has_a_short_queue() -> None:
+    worker = Worker("test", waiting=100, patience=0.5)
+
+    async def ask() -> None:
+        await worker.run(lambda: time.sleep(0.01))
+        assert worker._pace >= 0.001  # a tenth of what the job took
+        gate, held = await hold(worker)
+        worker._pace = 0.02  # 20 milliseconds a job: 26 of them are half a second
+        admitted = [await start(worker, lambda: None) for _ in range(26)]
+        with pytest.raises(BusyError):
+            await worker.run(lambda: None)
+        worker._pace = 0.01
+        admitted.append(await start(worker, lambda: None))
+        gate.leave.set()
+        await asyncio.gather(held, *admitted)
+
+    asyncio.run(ask())
+    worker.stop()
 
 
 def test_what_takes_too_long_is_given_up_and_never_computed(worker: Worker) -> None:

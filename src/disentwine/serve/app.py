@@ -23,6 +23,9 @@ from disentwine.serve.routes import State, router
 from disentwine.serve.uploads import Uploads
 from disentwine.serve.worker import BusyError, SupersededError, Worker
 
+PATIENCE = 2.0
+"""Seconds that a request for the model may have to wait for others before it is sent away."""
+
 ABOUT = "Move a cause, and see the picture that would have been. Pictures are PNG data URLs."
 
 
@@ -43,7 +46,7 @@ def create_app(
     """
     state = State(
         library=Library(map(Path, paths)),
-        models=Worker("models", waiting=waiting, seconds=seconds),
+        models=Worker("models", waiting=waiting, seconds=seconds, patience=PATIENCE),
         disk=Worker("disk", waiting=waiting, seconds=seconds),
         uploads=Uploads(),
     )

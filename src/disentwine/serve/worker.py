@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Hashable
 from contextlib import suppress
@@ -11,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
+PACE_CHANGE = 0.1
+"""How much one job counts in the running mean of how long jobs take."""
 
 
 class BusyError(Exception):
@@ -50,12 +54,23 @@ class Worker:
         name: of the thread.
         waiting: how many jobs may wait.
         seconds: how long a job may wait and compute until its asker is sent away.
+        patience: no job is taken that would have to wait longer than this many seconds, going by how
+            long the last ones took; so a slow machine has a short queue.
     """
 
-    def __init__(self, name: str, *, waiting: int = 32, seconds: float = 10.0) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        waiting: int = 32,
+        seconds: float = 10.0,
+        patience: float = math.inf,
+    ) -> None:
         self.name = name
         self.waiting = waiting
         self.seconds = seconds
+        self.patience = patience
+        self._pace = 0.0  # seconds a job, a running mean
         self._jobs: deque[Job] = deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -106,7 +121,8 @@ class Worker:
                     older.answer.set_exception(SupersededError())
                 self._jobs[place] = job
                 return
-            if len(self._jobs) >= self.waiting:
+            too_long = len(self._jobs) * self._pace > self.patience
+            if too_long or len(self._jobs) >= self.waiting:
                 raise BusyError("too many requests are waiting; ask again in a second")
             self._jobs.append(job)
             if self._thread is None:
@@ -124,10 +140,12 @@ class Worker:
             if job.answer.done():
                 continue
             answer, error = None, None
+            start = time.monotonic()
             try:
                 answer = job.work()
             except BaseException as raised:
                 error = raised
+            self._pace += PACE_CHANGE * (time.monotonic() - start - self._pace)
             with suppress(RuntimeError):  # the loop may have ended meanwhile
                 job.answer.get_loop().call_soon_threadsafe(_settle, job.answer, answer, error)
 
