@@ -68,7 +68,7 @@ def test_codes_are_traversed_and_new_pictures_drawn(visit: Any) -> None:
         "src => document.querySelector('.picture.main img').src === src",
         arg=got.value.json()["picture"],
     )
-    page.wait_for_function("location.hash.includes('codes=0:')")
+    page.wait_for_function("() => location.hash.includes('codes=0:')")
     assert page.locator(".samples img").count() == 16
 
 
@@ -88,24 +88,26 @@ def test_actions_are_pressed_and_retrieved(visit: Any) -> None:
     assert best.text_content().startswith("+")
     assert int(best.locator(".number").text_content().rstrip("%")) > 90
     page.get_by_role("button", name="Undo").click()
-    page.wait_for_function("document.querySelectorAll('.history li').length === 2")
+    page.wait_for_function("() => document.querySelectorAll('.history li').length === 2")
     assert page.evaluate("location.hash").count("right") <= 2
     strips = page.locator(".asked .strip")
     strips.nth(0).locator("label").nth(4).click()
     strips.nth(1).locator("label").nth(4).click()
     page.wait_for_function(
-        "parseInt(document.querySelector('.bar-row .number').textContent) <= 60"
+        "() => parseInt(document.querySelector('.bar-row .number').textContent) <= 60"
     )  # the same picture twice tells nothing
 
 
 def test_two_runs_are_compared_under_one_intervention(visit: Any) -> None:
     page = visit("#/compare?image=t-3&do=light_angle:70")
-    page.wait_for_function("document.querySelectorAll('.picture.main .note').length === 2")
     page.wait_for_function(
-        "[...document.querySelectorAll('.picture.main .note')].every(e => e.textContent.startsWith('error'))"
+        """() => {
+          const notes = [...document.querySelectorAll(".picture.main .note")];
+          return notes.length === 2 && notes.every((note) => note.textContent.startsWith("error"));
+        }"""
     )
     good, poor = (
-        float(text.removeprefix("error ").replace("−", "-"))
+        float(text.removeprefix("error ").replace("\N{MINUS SIGN}", "-"))
         for text in page.locator(".picture.main .note").all_text_contents()
     )
     assert good < poor / 4
@@ -143,10 +145,10 @@ def test_a_busy_server_is_asked_again_and_a_lost_one_is_told(visit: Any) -> None
     assert len(refused) == 1
     page.route("**/do", lambda route: route.abort())
     page.locator("#slider-light_angle").fill("90")
-    page.wait_for_function(f"{NOTICE}.includes('does not answer')")
+    page.wait_for_function(f"() => {NOTICE}.includes('does not answer')")
     visit.complaints.clear()  # the browser tells of both on its console
 
 
 def test_a_link_to_a_run_that_is_not_here_says_so(visit: Any) -> None:
     page = visit("#/intervene/nowhere?image=t-1")
-    page.wait_for_function(f"{NOTICE}.includes('not open here')")
+    page.wait_for_function(f"() => {NOTICE}.includes('not open here')")

@@ -73,7 +73,7 @@ function places(paths) {
   const apart = ([x, y], [a, b]) => Math.max(Math.abs(a - x) / LABEL.width, Math.abs(b - y) / LABEL.height);
   return paths.map((path) => {
     const lines = paths.filter((other) => other !== path).flatMap(({ point }) => SAMPLES.map(point));
-    const room = (place) => Math.min(1, ...taken.map((other) => apart(place, other))) + Math.min(0.8, ...lines.map((other) => apart(place, other)));
+    const room = (place) => 4 * Math.min(1, ...taken.map((other) => apart(place, other))) + Math.min(0.8, ...lines.map((other) => apart(place, other)));
     const found = PLACES.map(path.point).reduce((best, place) => (room(place) > room(best) + 0.05 ? place : best));
     taken.push(found);
     return found;
@@ -87,7 +87,7 @@ function places(paths) {
 export function diagram({ nodes, edges }, { labels = {}, weights = false, onpick, most } = {}) {
   const name = (node) => title(labels[node] ?? node);
   const wide = Math.min(210, Math.max(120, ...nodes.map((node) => 7.6 * name(node).length + 26)));
-  const gap = weights ? { x: 64, y: 92 } : { x: 20, y: 60 };
+  const gap = weights ? { x: 90, y: 92 } : { x: 20, y: 60 };
   const { at, width, height } = layout(nodes, edges, { most, wide, gap });
   const lane = lanes(edges, at);
   const heaviest = Math.max(...edges.map((edge) => Math.abs(edge.weight ?? 1)), 1e-9);

@@ -26,9 +26,11 @@ export function s(name, attributes = {}, ...children) {
 
 export const button = (text, onclick, attributes = {}) => h("button", { type: "button", onclick, ...attributes }, text);
 
-/** "light_angle" -> "Light angle" */
+const SHORT = /^(kl|mic|tic|shd|sap|mig|dci|irs|elbo)\b/i;
+
+/** "light_angle" -> "Light angle", "kl" -> "KL" */
 export function title(text) {
-  const words = text.replaceAll("_", " ");
+  const words = text.replaceAll("_", " ").replace(SHORT, (word) => word.toUpperCase());
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

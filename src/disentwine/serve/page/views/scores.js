@@ -18,7 +18,7 @@ export async function show(root, { run, signal }) {
       h("td", { class: "number strong" }, short(value)), h("td", { class: "number" }, short(floor)),
       h("td", { class: "gauge" }, gauge(value, floor)), h("td", { class: "number" }, n === null ? "–" : n.toLocaleString("en")));
   });
-  const heads = [["Score"], ["Value", "number"], ["Noise floor", "number"], ["0 to 1"], ["Images", "number"]];
+  const heads = [["Score"], ["Value", "number"], ["Noise floor", "number"], ["0 to 1"], ["n", "number"]];
   root.append(h("section", { class: "panel wide" },
     h("p", { class: "quiet" }, "The noise floor is what the same measure gives where there is nothing to find: a score near it says nothing."),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of scores" },
