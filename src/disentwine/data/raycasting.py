@@ -174,8 +174,8 @@ def _quadric(o: Rays, d: Rays, radius: Rays) -> Span:
     miss = (root < 0) | (reach <= b)  # beside the solid, or beyond it
     enter = np.where(miss, np.inf, (-b - reach) / a)
     leave = np.where(miss, -np.inf, (-b + reach) / a)
-    at: Rays = np.where(miss, np.float32(0), enter)
-    return Span(enter, leave, (o + at[..., None] * d) / radius[..., None])
+    at = np.where(miss, np.float32(0), enter)[..., None]
+    return Span(enter, leave, np.divide(o + at * d, radius[..., None]))
 
 
 def _both(one: Span, other: Span) -> Span:
