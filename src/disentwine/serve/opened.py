@@ -126,7 +126,9 @@ class Opened:
             except KeyError:
                 raise MissingError("that picture is no longer kept; send it again") from None
         number = int(name) if name.isascii() and name.isdecimal() and len(name) < 12 else -1
-        if kind != "t" or self.dataset is None or not 0 <= number < len(self.examples):
+        if self.dataset is None:
+            raise MissingError("this run's data are not at hand; send a picture of your own")
+        if kind != "t" or not 0 <= number < len(self.examples):
             raise MissingError(
                 f"there is no such image; choose from t-0 to t-{len(self.examples) - 1}"
             )
