@@ -37,6 +37,6 @@ def test_leaky_decoders_lose_no_direction_at_the_start(network: str) -> None:
     decoder = DECODERS[network](6, (16, 16, 1))  # type: ignore[index]
     g = leaky(decoder)
     assert [type(m) for m in g if not isinstance(m, nn.LeakyReLU)] == [
-        type(m) for m in decoder if not isinstance(m, nn.ReLU)
+        type(m) for m in decoder.children() if not isinstance(m, nn.ReLU)
     ]
     assert (smallest_singular_values(g, torch.randn(3, 6)) > 1e-4).all()

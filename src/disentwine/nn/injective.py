@@ -8,13 +8,14 @@ from torch import Tensor, nn
 SLOPE = 0.2
 
 
-def leaky(network: nn.Sequential, slope: float = SLOPE) -> nn.Sequential:
-    """The same layers with leaky rectifiers, which lose nothing, for those that cut off.
+def leaky(network: nn.Module, slope: float = SLOPE) -> nn.Sequential:
+    """The same layers in a row with leaky rectifiers, which lose nothing, for those that cut off.
 
     >>> leaky(nn.Sequential(nn.Linear(2, 3), nn.ReLU()))[1]
     LeakyReLU(negative_slope=0.2)
     """
-    return nn.Sequential(*(nn.LeakyReLU(slope) if isinstance(m, nn.ReLU) else m for m in network))
+    layers = network.children()
+    return nn.Sequential(*(nn.LeakyReLU(slope) if isinstance(m, nn.ReLU) else m for m in layers))
 
 
 def smallest_singular_values(g: nn.Module, z: Tensor) -> Tensor:
