@@ -19,7 +19,7 @@ from playwright.sync_api import sync_playwright
 HERE = Path(__file__).parent / "images"
 BROWSERS = ("chromium", "google-chrome")
 SCENE = "#/intervene?image=t-3&do=light_angle:75&film=light_angle"
-DRAWN = "document.querySelectorAll('.frames img').length && document.querySelector('.verdict b')"
+DRAWN = (".frames img", ".stage[aria-busy=false]", ".verdict b")
 
 
 @contextmanager
@@ -41,13 +41,13 @@ def photograph(address: str, out: Path) -> None:
     if browser is None:
         raise SystemExit("no browser: install chromium or google-chrome")
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-    size = {"width": 1280, "height": 900}
+    size = {"width": 1280, "height": 852}
     with sync_playwright() as play, play.chromium.launch(executable_path=browser, args=flags) as it:
         page = it.new_page(viewport=size, color_scheme="light", device_scale_factor=1.5)
         page.set_default_timeout(120_000)
         page.goto(address + SCENE)
-        page.wait_for_function(DRAWN)
-        page.wait_for_load_state("networkidle")
+        for part in DRAWN:
+            page.wait_for_selector(part)
         page.screenshot(path=out)
 
 
