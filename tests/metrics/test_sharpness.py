@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from disentwine.errors import UsageError
-from disentwine.metrics import sharpness
+from disentwine.metrics.sharpness import sharpness
 
 
 def pictures(seed: int = 0) -> np.ndarray:
