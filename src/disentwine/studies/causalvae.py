@@ -61,9 +61,9 @@ ROWS = (
         ("training.learning_rate=.003", "training.final_learning_rate=.00002"),
     ),
     Row("causal-vae", 2000, CLOSE, CLOSE_NOTE),
-    Row("causal-vae", 1000, DECAY),
+    Row("causal-vae", 1000),
     Row("condition-vae", 1800, CLOSE, CLOSE_NOTE),
-    Row("condition-vae", 1000, DECAY),
+    Row("condition-vae", 1000),
     Row("causal-gan", 1500, note="graph given"),
     Row(
         "ladder-vae",
