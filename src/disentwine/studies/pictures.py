@@ -29,9 +29,10 @@ def score_picture(
     for data in dict.fromkeys(row["data"] for row in rows):
         here = [row for row in rows if row["data"] == data and row["metric"] in metrics]
         found = {
-            (row["system"], row["metric"]): row for row in sorted(here, key=lambda row: row["n"])
+            (_name(row["system"], row["note"]), row["metric"]): row
+            for row in sorted(here, key=lambda row: row["n"])
         }
-        systems = list(dict.fromkeys(row["system"] for row in here))
+        systems = list(dict.fromkeys(_name(row["system"], row["note"]) for row in here))
 
         def table(field: str, systems: list[str] = systems, found: dict = found) -> np.ndarray:  # type: ignore[type-arg]
             cells = [[found.get((s, m), {}).get(field) for m in metrics] for s in systems]
@@ -122,6 +123,10 @@ def first_of_each(
     found: dict[tuple[str, str], Outcome] = {}
     for outcome in outcomes:
         trial = outcome.trial
-        system = f"{trial.system}\n{trial.note}" if notes and trial.note else trial.system
+        system = _name(trial.system, trial.note) if notes else trial.system
         found.setdefault((trial.data, system), outcome)
     return found
+
+
+def _name(system: str, note: str) -> str:
+    return f"{system}\n{note}" if note else system
