@@ -45,10 +45,7 @@ SMALL["mcq-vae"] = SMALL["vq-vae"]
 SMALL["ct-vae"] = SMALL["vq-vae"] | {"layer_width": 8, "hidden": 4}
 """What makes models small that are large by default, or spares them the learning of a graph."""
 
-FURTHER["ct-vae"] = [
-    {"edges": "expected", "codebook_training": "ema", "activation": "sine"},
-    {"joint": True, "two_way": True},
-]
+FURTHER["ct-vae"] = [{"joint": True, "two_way": True}]
 
 QUANTIZED = ("reconstruction", "commitment", "codebook")
 TRANSITION = ("l_x", "l_id_y", "l_id_m", "l_y", "l_a", "kl", "l_m", "l_dep")
@@ -60,8 +57,7 @@ def estimated(name: str, options: dict[str, Any]) -> tuple[str, ...]:
         return ()
     averaged = options.get("codebook_training") == "ema"
     own = QUANTIZED[:2] if averaged else QUANTIZED
-    smooth = name != "ct-vae" or (averaged and options.get("edges") == "expected")
-    return own if smooth else own + TRANSITION
+    return own + TRANSITION if name == "ct-vae" else own
 
 
 def choices(name: str) -> list[dict[str, Any]]:

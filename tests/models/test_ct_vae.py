@@ -16,6 +16,7 @@ from disentwine.errors import UsageError
 from disentwine.models import CTVAE, MCQVAE
 from disentwine.models.ct_vae import TransitionWeights
 from disentwine.report.actions import action_scores, walk_scores
+from disentwine.testing import check_model
 from disentwine.training.fit import fit
 
 ACTIONS = ("+x", "-x", "+y", "-y")
@@ -157,6 +158,14 @@ def test_matching_gives_latent_actions_their_names(images: np.ndarray) -> None:
     by_name = model.apply(images, int(names[latent]))
     model.places.copy_(torch.arange(4))
     assert np.array_equal(by_name, model.apply(images, latent))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("activation", ["relu", "sine"])
+def test_without_samples_every_gradient_is_a_slope(activation: Any) -> None:
+    options = {"edges": "expected", "codebook_training": "ema", "activation": activation}
+    estimated = ("reconstruction", "commitment")
+    check_model(lambda: small(**options), image_shape=(16, 16, 1), estimated=estimated)
 
 
 def moving_square() -> Arrays:

@@ -319,7 +319,7 @@ class CTVAE(Model):
         # A few at a time: all actions of all codes of many images would fill the memory.
         parts = [
             -negative_log_likelihood(self.layer(self.look_up(a), self.table)[0], b[:, None])
-            for a, b in zip(x.split(PAIRS_AT_ONCE), y.split(PAIRS_AT_ONCE), strict=True)
+            for a, b in zip(*(torch.split(z, PAIRS_AT_ONCE) for z in (x, y)), strict=True)
         ]
         return torch.cat(parts)[:, self.places]
 

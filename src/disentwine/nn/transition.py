@@ -32,8 +32,8 @@ class ActionGraph(NamedTuple):
     def of(self, s: Tensor) -> ActionGraph:
         """That of one action (n,) for each sample, with s of size 1."""
         rows = torch.arange(len(s), device=s.device)
-        own = (part[rows, s][:, None] for part in (self.edges, self.mask, self.alpha))
-        return ActionGraph(*own, self.alpha_none)
+        edges, mask, alpha = (p[rows, s][:, None] for p in (self.edges, self.mask, self.alpha))
+        return ActionGraph(edges, mask, alpha, self.alpha_none)
 
     @property
     def probabilities(self) -> Tensor:
