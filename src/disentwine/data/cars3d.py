@@ -25,7 +25,7 @@ AZIMUTHS = tuple(range(0, 360, 15))
 
 
 class Cars3D(Dataset):
-    """17,568 pictures of cars: every car from every side and height.
+    """17,568 pictures of cars, numbered as the list names them: each from every side and height.
 
     The first reading takes a while; what was read is kept as one array in the user's cache
     (`XDG_CACHE_HOME`, 216 MB). 15 % of the images are for tests and as many for validation, as
@@ -40,7 +40,7 @@ class Cars3D(Dataset):
 
     about: ClassVar[str] = "183 cars from 24 sides and 4 heights, 64x64; the published files"
     spec = (
-        Factor("car", "categorical", values=tuple(f"car_{i:03}" for i in range(CARS))),
+        Factor("car", "categorical", values=tuple(map(str, range(CARS)))),
         Factor("azimuth", "ordinal", "°", AZIMUTHS, cyclic=True),
         Factor("elevation", "ordinal", "°", ELEVATIONS),
     )
