@@ -3,8 +3,8 @@
 import { h, s, short, title } from "./dom.js";
 
 const HEIGHT = 46;
-const LABEL = { width: 76, height: 18 };
-const PLACES = [0.5, 0.32, 0.68, 0.22, 0.78, 0.4, 0.6]; // along an edge, for its numbers
+const LABEL = { width: 68, height: 18 };
+const PLACES = [0.74, 0.5, 0.32, 0.62, 0.22, 0.8, 0.4]; // along an edge, for its numbers
 const SAMPLES = Array.from({ length: 15 }, (_, i) => (i + 1) / 16);
 const CUT = 0.7;
 
@@ -59,10 +59,10 @@ function edgePath(from, to, lane) {
 }
 
 /** Spread the ends of edges along a node's side, in the order of where they lead. */
-function lanes(edges, at) {
+function lanes(edges, at, { most, side }) {
   const spread = (edge, mine, theirs) => {
     const mates = edges.filter((other) => other[mine] === edge[mine]).sort((a, b) => at[a[theirs]].x - at[b[theirs]].x);
-    return (mates.indexOf(edge) - (mates.length - 1) / 2) * Math.min(26, 96 / mates.length);
+    return (mates.indexOf(edge) - (mates.length - 1) / 2) * Math.min(most, side / mates.length);
   };
   return (edge) => ({ out: spread(edge, "source", "target"), in: spread(edge, "target", "source") });
 }
@@ -74,7 +74,7 @@ function places(paths) {
   return paths.map((path) => {
     const lines = paths.filter((other) => other !== path).flatMap(({ point }) => SAMPLES.map(point));
     const room = (place) => 4 * Math.min(1, ...taken.map((other) => apart(place, other))) + Math.min(0.8, ...lines.map((other) => apart(place, other)));
-    const found = PLACES.map(path.point).reduce((best, place) => (room(place) > room(best) + 0.05 ? place : best));
+    const found = PLACES.map(path.point).reduce((best, place) => (room(place) > room(best) + 0.2 ? place : best));
     taken.push(found);
     return found;
   });
@@ -86,10 +86,10 @@ function places(paths) {
  */
 export function diagram({ nodes, edges }, { labels = {}, weights = false, onpick, most } = {}) {
   const name = (node) => title(labels[node] ?? node);
-  const wide = Math.min(210, Math.max(120, ...nodes.map((node) => 7.6 * name(node).length + 26)));
+  const wide = Math.min(210, Math.max(weights ? 168 : 120, ...nodes.map((node) => 7.6 * name(node).length + 26)));
   const gap = weights ? { x: 90, y: 92 } : { x: 20, y: 60 };
   const { at, width, height } = layout(nodes, edges, { most, wide, gap });
-  const lane = lanes(edges, at);
+  const lane = lanes(edges, at, { most: weights ? 72 : 26, side: wide - 24 });
   const heaviest = Math.max(...edges.map((edge) => Math.abs(edge.weight ?? 1)), 1e-9);
   const paths = edges.map((edge) => edgePath(at[edge.source], at[edge.target], lane(edge)));
   const numbers = places(paths);

@@ -27,10 +27,10 @@ export function scaleOf({ low, high, step, kind, values = [] }) {
 
 /**
  * A group of sliders for concepts [{name, label, unit, kind, low, high, step}].
- * `onset(name, value)` is called for each move, with undefined for giving a concept back to its causes.
+ * `seen` says what the range is of. `onset(name, value)` is called for each move, with undefined for giving a concept back to its causes.
  */
-export function sliders(concepts, { onset, legend }) {
-  const rows = new Map(concepts.map((concept) => [concept.name, row(concept, onset)]));
+export function sliders(concepts, { onset, legend, seen = "training saw" }) {
+  const rows = new Map(concepts.map((concept) => [concept.name, row(concept, onset, seen)]));
   const elements = [...rows.values()].map((one) => one.element);
   return {
     element: h("fieldset", { class: "sliders" }, h("legend", {}, legend), elements),
@@ -42,7 +42,7 @@ export function sliders(concepts, { onset, legend }) {
   };
 }
 
-function row(concept, onset) {
+function row(concept, onset, seen) {
   const { name, unit = "", low, high } = concept;
   const label = title(concept.label ?? name);
   const scale = scaleOf(concept);
@@ -76,7 +76,7 @@ function row(concept, onset) {
     element.classList.toggle("moved", moved);
     back.hidden = !set;
     own.hidden = before === undefined;
-    const trained = `training saw ${scale.say(low)} to ${scale.say(high)}`;
+    const trained = `${seen} ${scale.say(low)} to ${scale.say(high)}`;
     about.textContent = before === undefined ? trained : `here ${scale.say(before)} · ${trained}`;
     if (before !== undefined) track.style.setProperty("--own", share(before));
     if (value === undefined) return;

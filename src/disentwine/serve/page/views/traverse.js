@@ -36,7 +36,7 @@ export async function show(root, { run, address, signal }) {
 
   function build(ranges, all = run.latents <= FIRST + 3) {
     const rows = ranges.map(([low, high], i) => ({ name: String(i), label: names[i], low, high }));
-    controls = sliders(all ? rows : rows.slice(0, FIRST), { onset, legend: "Codes" });
+    controls = sliders(all ? rows : rows.slice(0, FIRST), { onset, legend: "Codes", seen: "usually" });
     const more = !all && button(`Show all ${run.latents}`, () => { build(ranges, true); traverse({ image, codes }); });
     side.replaceChildren(controls.element, h("div", { class: "tools" }, button("Reset", () => { codes = {}; changed(); }), more || ""));
   }
