@@ -22,13 +22,14 @@ class ConceptCodes(nn.Module):
 
     def __init__(self, concepts: int, *, dimensions: int, hidden: int = 32) -> None:
         super().__init__()
-        # A list of torch's own: what a plain one holds is neither trained nor saved.
-        self.g = nn.ModuleList(perceptron([1, hidden, dimensions]) for _ in range(concepts))
-        for network in self.g:
+        networks = [perceptron([1, hidden, dimensions]) for _ in range(concepts)]
+        for network in networks:
             # Standardised values spread over such kinks, and codes are about as large as they are.
             nn.init.normal_(network[0].weight)
             nn.init.uniform_(network[0].bias, -2, 2)
             nn.init.kaiming_normal_(network[-1].weight)
+        # A list of torch's own: what a plain one holds is neither trained nor saved.
+        self.g = nn.ModuleList(networks)
 
     def forward(self, u: Tensor) -> Tensor:
         """(n, k, d) of values (n, k)."""
