@@ -24,10 +24,13 @@ class ConceptCodes(nn.Module):
         super().__init__()
         networks = [perceptron([1, hidden, dimensions]) for _ in range(concepts)]
         for network in networks:
+            first, last = network[0], network[-1]
+            assert isinstance(first, nn.Linear)
+            assert isinstance(last, nn.Linear)
             # Standardised values spread over such kinks, and codes are about as large as they are.
-            nn.init.normal_(network[0].weight)
-            nn.init.uniform_(network[0].bias, -2, 2)
-            nn.init.kaiming_normal_(network[-1].weight)
+            nn.init.normal_(first.weight)
+            nn.init.uniform_(first.bias, -2, 2)
+            nn.init.kaiming_normal_(last.weight)
         # A list of torch's own: what a plain one holds is neither trained nor saved.
         self.g = nn.ModuleList(networks)
 
