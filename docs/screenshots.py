@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 HERE = Path(__file__).parent / "images"
@@ -49,6 +50,10 @@ def photograph(address: str, out: Path) -> None:
         for part in DRAWN:
             page.wait_for_selector(part)
         page.screenshot(path=out)
+    # Few colours are enough for a page, and a third of the bytes.
+    with Image.open(out) as picture:
+        small = picture.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    small.save(out, optimize=True)
 
 
 def main() -> None:
