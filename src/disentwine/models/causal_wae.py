@@ -178,7 +178,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         terms = {
             "reconstruction": difference.square().flatten(1).sum(1),
             "divergence": divergence_from_prior(found.code, self.opponent),
-            "independence": hsic(found.code, found.u.detach()),
+            "independence": hsic(found.code, torch.where(known > 0, u, found.u)),
             "labels": ((found.read - u) * known).square().sum(1),
             **self.graph_terms(latents.z_1, u, known, mask=self.g_2),
         }

@@ -127,7 +127,7 @@ class LayeredCausalWAE(LayeredModel):
         terms = {
             "reconstruction": difference.square().flatten(1).sum(1),
             "divergence": divergence_from_prior(epsilon, self.opponent),
-            "independence": hsic(epsilon, torch.where(known > 0, u, z.detach())),
+            "independence": hsic(epsilon, u),
             "labels": 0.5 * (epsilon * known).square().sum(1),
             **self.mechanism_terms(u, labelled),
         }
