@@ -29,7 +29,6 @@ FURTHER: dict[str, list[dict[str, Any]]] = {
     "infogan": [{"classes": 3}],
     "causal-gan": [{"edges": ()}],
     "causal-wae": [{"show_roots": True}, {"edges": ()}],
-    "causal-wae/layered": [{"edges": ()}],
     "beta-vae": [{"capacity": 5.0, "warm_up_steps": 5}, {"beta": 0.0}],
 }
 """Choices that a constructor's types do not tell."""
@@ -51,6 +50,10 @@ QUANTIZED = ("reconstruction", "commitment", "codebook")
 TRANSITION = ("l_x", "l_id_y", "l_id_m", "l_y", "l_a", "kl", "l_m", "l_dep")
 
 
+SPARED = {"causal-wae": ("network",), "causal-wae/layered": ("network",)}
+"""Arguments whose options others are walked with, which are built of the same parts."""
+
+
 def estimated(name: str, options: dict[str, Any]) -> tuple[str, ...]:
     """Terms whose gradient passes straight through a choice, or stops at a code."""
     if not name.endswith(("vq-vae", "mcq-vae", "ct-vae")):
@@ -68,6 +71,7 @@ def choices(name: str) -> list[dict[str, Any]]:
         *(
             {argument: option}
             for argument, parameter in parameters.items()
+            if argument not in SPARED.get(name, ())
             if getattr(parameter.annotation, "__origin__", None) is Literal
             for option in parameter.annotation.__args__
             if option != parameter.default
