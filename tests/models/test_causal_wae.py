@@ -58,7 +58,7 @@ def test_the_latents_are_those_of_the_definition() -> None:
     epsilon, u = torch.randn(4, 15), torch.randn(4, 5)
     found = model.latents(epsilon, u)
     A, e = model.scm.A, epsilon.view(4, 5, 3)
-    codes = torch.stack([model.g_1.g[i](u[:, i : i + 1]) for i in range(5)], dim=1)
+    codes = torch.stack([model.g_1.code(i, u[:, i]) for i in range(5)], dim=1)
     solved = torch.linalg.inv(torch.eye(5) - A.T)
     torch.testing.assert_close(found.z_1, torch.einsum("ij,njd->nid", solved, e) + codes)
     for i, name in enumerate(NAMES):
@@ -69,6 +69,18 @@ def test_the_latents_are_those_of_the_definition() -> None:
         if name == LONE:
             expected = expected + codes[:, i]
         torch.testing.assert_close(found.z_2[:, i], expected)
+
+
+def test_a_code_depends_on_its_own_concept_alone() -> None:
+    g_1 = build().g_1
+    u = torch.randn(4, 5)
+    codes = g_1(u)
+    for i in range(5):
+        torch.testing.assert_close(codes[:, i], g_1.code(i, u[:, i]))
+        other = u + torch.randn(4, 5)
+        other[:, i] = u[:, i]
+        assert torch.equal(g_1(other)[:, i], codes[:, i])
+        assert not torch.allclose(g_1(u + 1)[:, i], codes[:, i])
 
 
 def test_roots_are_painted_from_their_own_codes_where_asked() -> None:
@@ -119,7 +131,7 @@ def test_every_parameter_of_the_paper_learns_and_is_saved(
     model.loss(batch).total.backward()
     named = dict(model.named_parameters())
     parts = {name: [n for n in named if n.startswith(f"{name}.")] for name in ("g_1", "g_2", "g_3")}
-    assert len(parts["g_1"]) == 5 * 4  # two layers a concept, each with weight and bias
+    assert len(parts["g_1"]) == 4  # two layers of all concepts, each with weights and biases
     assert len(parts["g_2"]) == 2 * 6
     assert len(parts["g_3"]) == len(list(model.g_3.parameters())) > 0
     saved = safetensors.torch.load(safetensors.torch.save(dict(model.state_dict())))
@@ -127,6 +139,8 @@ def test_every_parameter_of_the_paper_learns_and_is_saved(
         gradient = named[name].grad
         assert gradient is not None, name
         assert gradient.any(), name
+        if name.startswith("g_1."):
+            assert all(of_concept.any() for of_concept in gradient), name
         assert torch.equal(saved[name], named[name]), name
     assert named["scm.weights"].shape == (3,)
     assert named["scm.weights"].grad.all()
