@@ -80,7 +80,13 @@ def choices(name: str) -> list[dict[str, Any]]:
     ]
 
 
-CASES = [(name, options) for name in MODELS for options in choices(name)]
+CASES = [
+    (name, options, shape)
+    for name in MODELS
+    for options in choices(name)
+    for shape in (SHAPES if not options else SHAPES[-1:])
+]
+"""Every model on every shape, and each of its further choices on one."""
 
 
 @pytest.fixture(autouse=True)
@@ -102,8 +108,7 @@ def pictures(image_shape: tuple[int, int, int]) -> Arrays:
     )
 
 
-@pytest.mark.parametrize("image_shape", SHAPES, ids=str)
-@pytest.mark.parametrize(("name", "options"), CASES, ids=str)
+@pytest.mark.parametrize(("name", "options", "image_shape"), CASES, ids=str)
 def test_the_contract_is_kept(
     name: str, options: dict[str, Any], image_shape: tuple[int, int, int]
 ) -> None:
