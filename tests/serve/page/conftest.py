@@ -75,11 +75,12 @@ def small_layered(pendulum: data.Pendulum) -> LayeredCausalVAE:
     return model
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
     """A causal run good enough to be believed, a poor one, one without concepts, one with actions.
 
-    Made once, also where several processes share the tests.
+    Made once, also where several processes share the tests. What stays no longer than a module: the
+    toy among the models, and the browser's event loop, in which no other could run.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "page-runs"
@@ -100,7 +101,7 @@ def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
     del MODELS["shifts"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address(page_runs: list[Path]) -> Iterator[str]:
     """Where the page is."""
     app = create_app(page_runs, seconds=60)
@@ -116,7 +117,7 @@ def address(page_runs: list[Path]) -> Iterator[str]:
     thread.join(timeout=20)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Debian's Chromium or Chrome; nothing is downloaded. In CI, to have none is a failure."""
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
