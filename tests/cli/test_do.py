@@ -33,12 +33,30 @@ def test_a_picture_is_drawn(command: Any, runs: Path) -> None:
     assert "exists already" in again.err
 
 
+def test_a_second_picture_leaves_the_first_alone(command: Any, runs: Path) -> None:
+    names = ["counterfactual.png", "counterfactual-2.png"]
+    for name in names:
+        answer = command("do", runs / "causal", runs / "scene.png", "light_angle=60")
+        assert answer.code == 0, answer.err
+        assert f"picture: {name}" in answer.out
+        assert Path(name).exists()
+        assert "outside" not in answer.out
+
+
+def test_a_guess_far_from_training_is_said_to_be_one(command: Any, runs: Path) -> None:
+    answer = command("do", runs / "causal", runs / "scene.png", "light_angle=6000")
+    assert answer.code == 0, answer.err
+    assert "outside of what training saw" in answer.out
+
+
 @pytest.mark.parametrize(
     ("run", "picture", "word", "hint"),
     [
         ("causal", "scene.png", "lihgt_angle=60", "Did you mean 'light_angle'?"),
         ("causal", "scene.png", "light_angle=high", "give a number"),
-        ("causal", "scene.png", "light_angle", "key=value"),
+        ("causal", "scene.png", "light_angle", "light_angle=1.5; it has none"),
+        ("causal", "scene.png", "light_angle=", "got nothing"),
+        ("causal", "scene.png", "light_angle=nan", "finite number"),
         ("causal", "none.png", "light_angle=60", "none.png"),
         ("plain", "scene.png", "light_angle=60", "without concepts"),
     ],

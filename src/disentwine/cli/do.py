@@ -2,44 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from disentwine.contracts.dataset import Dataset
+    from disentwine.contracts.model import Intervenes
+    from disentwine.training.run import Run
 
 
 def do(
     run: Annotated[Path, typer.Argument(help="A run folder of a model with concepts.")],
     image: Annotated[Path, typer.Argument(help="A PNG or JPEG picture.")],
     values: Annotated[list[str], typer.Argument(help="Concepts to set, such as light_angle=60.")],
-    out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("counterfactual.png"),
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where the picture goes; by default counterfactual.png, or -2, -3, ..."),
+    ] = None,
 ) -> None:
     """Draw what a picture would have been, had concepts been different."""
     from disentwine.cli.tables import print_table
     from disentwine.contracts.model import Intervenes
     from disentwine.data.pictures import read_picture, write_picture
     from disentwine.errors import UsageError
-    from disentwine.training.options import parse_options
     from disentwine.training.run import load_run
 
-    model = load_run(run).model
+    loaded = load_run(run)
+    model = loaded.model
     if not isinstance(model, Intervenes):
         raise UsageError(f"{run} holds a model without concepts, so nothing can be set")
-    wanted = parse_options(values)
-    for name, value in wanted.items():
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise UsageError(f"{name}: give a number, got {value!r}")
-    if out.exists():
+    wanted = read_values(values, model.concept_names)
+    if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose another --out")
     height, width, channels = model.image_shape
     if height != width:
         raise UsageError(f"{run} was trained on {height}x{width} images, which are not square")
     picture = read_picture(image, size=height, channels=channels)
     after = model.do(picture, wanted)
-    write_picture(out, after)
+    target = out or _free_name()
+    write_picture(target, after)
+    dataset = _data_of(loaded)
+    units = {factor.name: factor.unit for factor in dataset.spec} if dataset else {}
+    follows = set(model.graph.following(wanted))
+    read = zip(model.concept_names, model.concepts(picture), model.concepts(after), strict=True)
     rows = [
-        (name, f"{before:.4g}", f"{wanted[name]:.4g}" if name in wanted else "")
-        for name, before in zip(model.concept_names, model.concepts(picture), strict=True)
+        (
+            name,
+            units.get(name, ""),
+            f"{old:.4g}",
+            f"{wanted[name]:.4g}" if name in wanted else "",
+            f"{new:.4g}" if name in wanted or name in follows else "",
+        )
+        for name, old, new in read
     ]
-    print_table(str(image), ("concept", ">in the picture", ">set to"), rows)
-    print(f"picture: {out}")
+    columns = ("concept", "unit", ">in the picture", ">set to", ">read from the new picture")
+    print_table(str(image), columns, rows)
+    for warning in _beyond_training(model, dataset, wanted):
+        print(f"note: {warning}")
+    print(f"picture: {target}")
+
+
+def read_values(words: Sequence[str], names: Sequence[str]) -> dict[str, float]:
+    """Numbers by the names of concepts, from words such as `light_angle=60`.
+
+    >>> read_values(["light_angle=60"], ["light_angle", "shadow_length"])
+    {'light_angle': 60.0}
+    """
+    from disentwine.errors import UsageError, did_you_mean
+
+    wanted: dict[str, float] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name not in names:
+            raise UsageError(f"there is no concept '{name}'. {did_you_mean(name, names)}")
+        try:
+            wanted[name] = float(value)
+        except ValueError:
+            got = f"got '{value}'" if value else "got nothing" if equals else "it has none"
+            raise UsageError(f"{name}: give a number, as in {name}=1.5; {got}") from None
+    return wanted
+
+
+def _free_name() -> Path:
+    names = (Path(f"counterfactual{'' if i == 1 else f'-{i}'}.png") for i in count(1))
+    return next(name for name in names if not name.exists())
+
+
+def _data_of(run: Run) -> Dataset | None:
+    """What the run was trained on, or nothing where that is not at hand any more."""
+    from disentwine.errors import DisentwineError
+
+    try:
+        return run.dataset
+    except DisentwineError:
+        return None
+
+
+def _beyond_training(
+    model: Intervenes, dataset: Dataset | None, wanted: Mapping[str, float]
+) -> list[str]:
+    from disentwine.report.ranges import training_range
+
+    ranges = {name: training_range(model, dataset, name) for name in wanted}
+    return [
+        f"{name}={wanted[name]:g} is outside of what training saw, {low:.4g} to {high:.4g}: "
+        "the picture is a guess"
+        for name, (low, high) in ranges.items()
+        if not low <= wanted[name] <= high
+    ]

@@ -168,8 +168,12 @@ class CausalModel(Model, Generic[Latents]):
     def _wanted(self, values: Mapping[str, Any], n: int) -> dict[int, Any]:
         """The place of each concept that is set in n images, and what it is set to."""
         for name, value in values.items():
-            if not callable(value) and np.shape(value) not in ((), (n,)):
+            if callable(value):
+                continue
+            if np.shape(value) not in ((), (n,)):
                 raise UsageError(f"do: '{name}' needs one value, or one an image")
+            if not np.can_cast(np.asarray(value).dtype, np.float64):
+                raise UsageError(f"do: '{name}' needs a number, got {value!r}")
         return {column_index(self.concept_names, name): value for name, value in values.items()}
 
     def _set(self, latents: Latents, wanted: Mapping[int, Any], rows: slice) -> Latents:

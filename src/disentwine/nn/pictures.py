@@ -54,6 +54,7 @@ def answer_in_kind(module: nn.Module, x: Any, answer: Callable[[Tensor, slice], 
             if isinstance(x, Tensor) and x.is_floating_point():
                 return answer(x, slice(0, len(x)))
             pictures, single = _as_stack(x)
+            _check_shape(tuple(pictures.shape[1:]), getattr(module, "image_shape", None))
             weight = next(module.parameters())
             answers = torch.cat(
                 [
@@ -78,3 +79,12 @@ def _as_stack(x: Any) -> tuple[Tensor, bool]:
     if len(pictures) == 0:
         raise UsageError("images: the stack is empty; give at least one image")
     return (pictures[None], True) if pictures.ndim == 3 else (pictures, False)
+
+
+def _check_shape(shape: tuple[int, ...], needed: tuple[int, ...] | None) -> None:
+    if needed is not None and shape != tuple(needed):
+        raise UsageError(
+            f"images must be {' x '.join(map(str, needed))} (height x width x channels) for this "
+            f"model, got {' x '.join(map(str, shape))}; `read_picture` of "
+            "`disentwine.data.pictures` resizes files"
+        )

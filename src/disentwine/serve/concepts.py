@@ -10,6 +10,7 @@ import numpy as np
 from disentwine.contracts.dataset import Dataset, Factor, FloatArray
 from disentwine.contracts.model import Intervenes, Model
 from disentwine.errors import UsageError, did_you_mean
+from disentwine.report.ranges import training_range
 from disentwine.serve.schema import Concept
 
 STEPS = 200
@@ -25,22 +26,9 @@ def describe_concepts(model: Model, dataset: Dataset | None) -> list[Concept]:
         return []
     spec = {factor.name: factor for factor in (dataset.spec if dataset else ())}
     return [
-        _describe(spec.get(name, Factor(name)), *_range(model, dataset, i))
-        for i, name in enumerate(model.concept_names)
+        _describe(spec.get(name, Factor(name)), *training_range(model, dataset, name))
+        for name in model.concept_names
     ]
-
-
-def _range(model: Intervenes, dataset: Dataset | None, i: int) -> tuple[float, float]:
-    """Least and greatest value in the training labels, or what the model keeps of them."""
-    name = model.concept_names[i]
-    if dataset is not None and name in dataset.names:
-        column = dataset.column(name)[dataset.split["train"]]
-        if np.isfinite(column).any():
-            return float(np.nanmin(column)), float(np.nanmax(column))
-    means, scales = getattr(model, "label_mean", None), getattr(model, "label_scale", None)
-    if means is None or scales is None:
-        return -3.0, 3.0
-    return means[i] - 2 * scales[i], means[i] + 2 * scales[i]
 
 
 def _describe(factor: Factor, low: float, high: float) -> Concept:

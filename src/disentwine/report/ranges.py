@@ -1,0 +1,35 @@
+"""Between which values training saw a concept."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.model import Intervenes
+
+
+def training_range(model: Intervenes, dataset: Dataset | None, name: str) -> tuple[float, float]:
+    """Least and greatest value of a concept in the training labels, or what the model keeps of them.
+
+    Arguments:
+        model: has the concept.
+        dataset: what it was trained on, where that is at hand.
+        name: the concept's.
+
+    >>> from disentwine import data
+    >>> from disentwine.models import CausalVAE
+    >>> pendulum = data.Pendulum(size=32)
+    >>> model = CausalVAE.for_data(pendulum, edges=tuple(pendulum.graph.edges))
+    >>> low, high = training_range(model, pendulum, "light_angle")
+    >>> low == pendulum.column("light_angle").min()
+    True
+    """
+    if dataset is not None and name in dataset.names:
+        column = dataset.column(name)[dataset.split["train"]]
+        if np.isfinite(column).any():
+            return float(np.nanmin(column)), float(np.nanmax(column))
+    means, scales = getattr(model, "label_mean", None), getattr(model, "label_scale", None)
+    if means is None or scales is None:
+        return -3.0, 3.0
+    i = model.concept_names.index(name)
+    return means[i] - 2 * scales[i], means[i] + 2 * scales[i]
