@@ -12,6 +12,7 @@ from disentwine.causal.knowledge import NOTHING, Knowledge
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses, OpponentTraining
 from disentwine.contracts.ranges import Count, NonNegative, Positive, Share
+from disentwine.models.backgrounds import median_logits
 from disentwine.models.causal import Edges
 from disentwine.models.code_opponent import (
     Divergence,
@@ -24,7 +25,7 @@ from disentwine.models.labels import complete_labels
 from disentwine.models.linear_causes import LinearCausalModel
 from disentwine.nn.concept_codes import ConceptCodes
 from disentwine.nn.convolutional import ImageShape
-from disentwine.nn.injective import leaky, smallest_singular_values
+from disentwine.nn.injective import OverBackground, leaky, smallest_singular_values
 from disentwine.nn.label_table import LabelTable
 from disentwine.nn.labelled import hide_rows
 from disentwine.nn.networks import DECODERS, Network
@@ -50,8 +51,9 @@ class CausalWAE(LinearCausalModel[WAELatents]):
 
     H is the Hilbert-Schmidt independence criterion: what labels say is to reach the image through $g_1$
     and the graph, what they do not say through $\epsilon$. $g_1$ and the mask layer $g_2$ have one small
-    network a concept, $g_3$ has leaky rectifiers. Labels are read from the image where there are none: at
-    all times after the training, and for a share of the images during it.
+    network a concept, $g_3$ has leaky rectifiers and paints over the median image. Labels are read from
+    the image where there are none: at all times after the training, and for a share of the images during
+    it.
 
     The formula paints a concept without causes through its effects only; one without either is painted
     from its own $g_1(u_i)$ here, since no other way leads to the image. With `show_roots` all concepts
@@ -134,6 +136,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         self.g_1 = ConceptCodes(k, dimensions=dimensions)
         self.g_2 = MaskLayer(self.scm.edges, dimensions=dimensions)
         self.g_3 = leaky(DECODERS[network](latent, image_shape))
+        self.g_3.append(OverBackground(image_shape))
         # The way from labels to the image is long: torch's own start would let it begin faint.
         for layer in (*self.g_2.modules(), *self.g_3):
             if isinstance(layer, nn.Linear):
@@ -150,6 +153,9 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:
         model = super().for_data(dataset, **options)
+        with torch.no_grad():
+            # Squared errors of a picture that starts grey leave no gradient for the thin lines in it.
+            model.g_3[-1].background.copy_(median_logits(dataset))
         complete = complete_labels(dataset)
         if len(complete):
             model.labels.fill(model.standardise(torch.from_numpy(complete)))
@@ -244,4 +250,4 @@ class CausalWAE(LinearCausalModel[WAELatents]):
 
     def paint(self, latents: WAELatents) -> Tensor:
         image: Tensor = self.g_3(latents.z_2.flatten(1))
-        return image.clamp(0, 1)
+        return image

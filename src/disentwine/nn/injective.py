@@ -5,7 +5,28 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from disentwine.nn.convolutional import ImageShape
+
 SLOPE = 0.2
+
+
+class OverBackground(nn.Module):
+    r"""$\sigma(x + b)$: brightness from logits beside those of a picture b that all images share.
+
+    Arguments:
+        image_shape: (height, width, channels).
+
+    >>> OverBackground((2, 2, 1))(torch.zeros(3, 1, 2, 2)).mean().item()
+    0.5
+    """
+
+    def __init__(self, image_shape: ImageShape) -> None:
+        super().__init__()
+        height, width, channels = image_shape
+        self.background = nn.Parameter(torch.zeros(channels, height, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.sigmoid(x + self.background)
 
 
 def leaky(network: nn.Module, slope: float = SLOPE) -> nn.Sequential:
