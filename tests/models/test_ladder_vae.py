@@ -215,6 +215,19 @@ def test_warm_up_tempers_the_weights_of_several_samples() -> None:
     torch.testing.assert_close(losses.terms["bound"], math.log(8) - log_likelihood.logsumexp(0))
 
 
+@BOTH
+def test_fine_tuning_takes_several_samples_after_so_many_updates(kind: Kind) -> None:
+    tuned = livelier(build(kind, importance_samples=8, importance_from=100)).eval()
+    for step, samples in ((99, 1), (100, 8)):
+        like = build(kind, importance_samples=samples).eval()
+        like.load_state_dict(tuned.state_dict())
+        losses = []
+        for model in (tuned, like):
+            with fixed_noise(9):
+                losses.append(model.loss(batch(step=step)).total())
+        torch.testing.assert_close(*losses)
+
+
 def test_gaussian_pixels_have_their_own_variance() -> None:
     model = build(LadderVAE, likelihood="gaussian").eval()
     z = torch.randn(6, 5)

@@ -78,6 +78,7 @@ class HierarchicalModel(Model):
         batch_norm: bool,
         warm_up_steps: NonNegativeInt,
         importance_samples: Count,
+        importance_from: NonNegativeInt,
         network: Network,
         likelihood: Likelihood,
     ) -> None:
@@ -90,7 +91,8 @@ class HierarchicalModel(Model):
         self.image_shape = image_shape
         self.layers, self.hidden = layers, hidden
         self.depth, self.batch_norm = depth, batch_norm
-        self.warm_up_steps, self.importance_samples = warm_up_steps, importance_samples
+        self.warm_up_steps = warm_up_steps
+        self.importance_samples, self.importance_from = importance_samples, importance_from
         self.network, self.likelihood = network, likelihood
         height, columns, channels = image_shape
         outputs = 2 * channels if likelihood == "gaussian" else channels
@@ -118,11 +120,12 @@ class HierarchicalModel(Model):
     def loss(self, batch: Batch) -> Losses:
         """The negative bound in nats, term by term: kl_1 of the lowest layer to kl_L of the top one."""
         beta = linear(batch.step, start=0.0, end=1.0, steps=self.warm_up_steps)
-        levels = self.infer(batch.x, samples=self.importance_samples)
+        samples = self.importance_samples if batch.step >= self.importance_from else 1
+        levels = self.infer(batch.x, samples=samples)
         log_likelihood = self.log_likelihood(batch.x, levels[0].z)
         names = [f"kl_{i}" for i in range(1, len(levels) + 1)]
         kl = dict(zip(names, self.divergences(levels), strict=True))
-        if self.importance_samples == 1:
+        if samples == 1:
             return Losses({"reconstruction": -log_likelihood, **kl}, dict.fromkeys(kl, beta))
         log_weights = log_likelihood - beta * self._log_ratio(levels)
         bound = importance_weighted_bound(log_weights.view(-1, len(batch.x)))

@@ -39,6 +39,7 @@ class HierarchicalVAE(HierarchicalModel):
         batch_norm: bool = False,
         warm_up_steps: NonNegativeInt = 0,
         importance_samples: Count = 1,
+        importance_from: NonNegativeInt = 0,
         network: Network = "mlp",
         likelihood: Likelihood = "bernoulli",
     ) -> None:
@@ -50,6 +51,7 @@ class HierarchicalVAE(HierarchicalModel):
             batch_norm=batch_norm,
             warm_up_steps=warm_up_steps,
             importance_samples=importance_samples,
+            importance_from=importance_from,
             network=network,
             likelihood=likelihood,
         )

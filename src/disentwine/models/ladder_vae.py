@@ -29,6 +29,7 @@ class LadderVAE(HierarchicalModel):
         warm_up_steps: updates over which the divergences' weight rises from 0 to 1.
         importance_samples: K draws of z an image, whose importance-weighted bound is maximised; with
             one it is the usual bound, with exact divergences.
+        importance_from: updates made with one draw before K are taken: fine-tuning.
         network: "mlp", or "compact" or "standard" convolutions between pixels and the first layer.
         likelihood: "bernoulli" pixels, or "gaussian" ones with a variance each, as z_1 says.
 
@@ -49,6 +50,7 @@ class LadderVAE(HierarchicalModel):
         batch_norm: bool = True,
         warm_up_steps: NonNegativeInt = 0,
         importance_samples: Count = 1,
+        importance_from: NonNegativeInt = 0,
         network: Network = "mlp",
         likelihood: Likelihood = "bernoulli",
     ) -> None:
@@ -60,6 +62,7 @@ class LadderVAE(HierarchicalModel):
             batch_norm=batch_norm,
             warm_up_steps=warm_up_steps,
             importance_samples=importance_samples,
+            importance_from=importance_from,
             network=network,
             likelihood=likelihood,
         )
