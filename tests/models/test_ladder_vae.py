@@ -224,7 +224,7 @@ def test_fine_tuning_takes_several_samples_after_so_many_updates(kind: Kind) -> 
         losses = []
         for model in (tuned, like):
             with fixed_noise(9):
-                losses.append(model.loss(batch(step=step)).total())
+                losses.append(model.loss(batch(step=step)).total)
         torch.testing.assert_close(*losses)
 
 

@@ -135,8 +135,8 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         self.scm = LinearSCM(torch.tensor(self.start.weights, dtype=torch.float32))
         self.g_1 = ConceptCodes(k, dimensions=dimensions)
         self.g_2 = MaskLayer(self.scm.edges, dimensions=dimensions)
-        self.g_3 = leaky(DECODERS[network](latent, image_shape))
-        self.g_3.append(OverBackground(image_shape))
+        over = OverBackground(image_shape)
+        self.g_3 = nn.Sequential(*leaky(DECODERS[network](latent, image_shape)), over)
         # The way from labels to the image is long: torch's own start would let it begin faint.
         for layer in (*self.g_2.modules(), *self.g_3):
             if isinstance(layer, nn.Linear):
@@ -155,7 +155,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         model = super().for_data(dataset, **options)
         with torch.no_grad():
             # Squared errors of a picture that starts grey leave no gradient for the thin lines in it.
-            model.g_3[-1].background.copy_(median_logits(dataset))
+            model.g_3[-1].background.copy_(median_logits(dataset))  # type: ignore[operator]
         complete = complete_labels(dataset)
         if len(complete):
             model.labels.fill(model.standardise(torch.from_numpy(complete)))
