@@ -19,10 +19,11 @@ from torch import Tensor
 
 from disentwine.nn.pairs import Activation
 from disentwine.nn.transition import ActionGraph, TransitionLayer
+from disentwine.training.memory import keep_freed_memory
 
 BATCH, ACTIONS, CODEBOOKS, POSITIONS, CODES, DIMENSIONS = 8, 12, 4, 16, 64, 16
 HIDDEN = 128
-ROUNDS = 3
+ROUNDS = 7
 TABLE = torch.randn(CODEBOOKS, CODES, DIMENSIONS, generator=torch.Generator().manual_seed(0))
 
 
@@ -90,6 +91,7 @@ def compare(activation: Activation) -> None:
 
 
 def main() -> None:
+    keep_freed_memory()  # neither way is to wait for the system
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=2)
     torch.set_num_threads(parser.parse_args().threads)

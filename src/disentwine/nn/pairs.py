@@ -12,7 +12,7 @@ Activation = Literal["relu", "sine"]
 
 
 class Sides(NamedTuple):
-    """First layer of some networks over all nodes, for either side of a pair, (n, s, nodes, hidden)."""
+    """First layer of some networks over all nodes, for either side of a pair, (stack, nodes, hidden)."""
 
     left: Tensor
     right: Tensor
@@ -59,28 +59,33 @@ class PairNetworks(nn.Module):
             x: (n, nodes, d).
             chosen: (n, s) which networks to ask for each sample; all of them when omitted.
         """
+        n, nodes, _ = x.shape
         if chosen is None:
-            left = torch.einsum("nid,sdh->nsih", x, self.U)
-            right = torch.einsum("njd,sdh->nsjh", x, self.V)
-            b, w, c = self.b[None, :, None], self.w[None, :, None], self.c[None]
-        else:
-            left = torch.einsum("nid,nsdh->nsih", x, self.U[chosen])
-            right = torch.einsum("njd,nsdh->nsjh", x, self.V[chosen])
-            b, w, c = self.b[chosen][:, :, None], self.w[chosen][:, :, None], self.c[chosen]
-        return self._joined(Sides(left + b, right), w) + c[..., None, None]
+            # Networks before samples: what follows are products of whole stacks, none of them copied.
+            every = x.reshape(1, n * nodes, -1).expand(len(self.U), -1, -1)
+            left, right = torch.baddbmm(self.b[:, None], every, self.U), torch.bmm(every, self.V)
+            sides = Sides(*(side.view(-1, nodes, side.shape[-1]) for side in (left, right)))
+            w, c = (part.repeat_interleave(n, dim=0) for part in (self.w, self.c))
+            return self._joined(sides, w[:, None], c).unflatten(0, (-1, n)).transpose(0, 1)
+        asked = chosen.flatten()
+        every = x.repeat_interleave(chosen.shape[1], dim=0)
+        left = torch.baddbmm(self.b[asked][:, None], every, self.U[asked])
+        sides = Sides(left, torch.bmm(every, self.V[asked]))
+        return self._joined(sides, self.w[asked][:, None], self.c[asked]).unflatten(0, (n, -1))
 
-    def _joined(self, sides: Sides, w: Tensor) -> Tensor:
+    def _joined(self, sides: Sides, w: Tensor, c: Tensor) -> Tensor:
+        """Logits (stack, nodes, nodes), with weights (stack, 1, hidden) and constants (stack,)."""
         left, right = sides
+        c = c[:, None, None]
         if self.activation == "sine":
-            first = torch.cat([left.sin() * w, left.cos() * w], dim=-1)
-            second = torch.cat([right.cos(), right.sin()], dim=-1)
-            return first @ second.transpose(-1, -2)
+            half = torch.baddbmm(c, left.sin() * w, right.cos().mT)
+            return torch.baddbmm(half, left.cos() * w, right.sin().mT)
         # w relu(u + v) = (w u + w v + w |u + v|) / 2, and sums of |u + v| are distances, which need
         # no room for all pairs: those of hidden units of positive weight less those of the others.
         sums = (left * w).sum(-1)[..., None] + (right * w).sum(-1)[..., None, :]
         up, down = w.clamp(min=0), (-w).clamp(min=0)
         far, near = (torch.cdist(left * part, -right * part, p=1.0) for part in (up, down))
-        return 0.5 * (sums + far - near)
+        return 0.5 * (sums + far - near) + c
 
     def concatenated(self, x: Tensor, network: int) -> Tensor:
         """The same logits (n, nodes, nodes) of one network, computed on all pairs $[x_i, x_j]$."""

@@ -179,7 +179,8 @@ class TransitionLayer(nn.Module):
             shift, gain = shift[None, :, None], gain[None, :, None]
         else:
             shift, gain = shift[chosen][:, :, None], gain[chosen][:, :, None]
-        hidden = (self.first(message) + touched * shift).relu() * (1 + touched * gain)
+        hidden = torch.addcmul(self.first(message), touched, shift).relu()
+        hidden = torch.addcmul(hidden, hidden, touched * gain)
         outcome = self.norm(message + self.second(hidden))
         books = outcome.unflatten(2, (len(self.leave), -1))
         mean, scale = spread(table)
