@@ -305,7 +305,13 @@ class CTVAE(Model):
         channels_first = tensors and x.is_floating_point()
         axis = 1 if channels_first else -1
         pairs = torch.cat([x, y], axis) if tensors else np.concatenate([x, y], axis)
-        return answer_in_kind(self, pairs, lambda pair, rows: self._retrieve(*pair.chunk(2, dim=1)))
+        height, width, channels = self.image_shape
+        return answer_in_kind(
+            self,
+            pairs,
+            lambda pair, rows: self._retrieve(*pair.chunk(2, dim=1)),
+            shape=(height, width, 2 * channels),
+        )
 
     def _retrieve(self, x: Tensor, y: Tensor) -> Tensor:
         a, b = self.indices(x), self.indices(y)

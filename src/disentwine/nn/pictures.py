@@ -45,8 +45,21 @@ def accepts_pictures(method: Callable[..., Tensor]) -> Callable[..., Any]:
     return face
 
 
-def answer_in_kind(module: nn.Module, x: Any, answer: Callable[[Tensor, slice], Tensor]) -> Any:
-    """What `accepts_pictures` does, for a function that also wants to know which rows it is given."""
+def answer_in_kind(
+    module: nn.Module,
+    x: Any,
+    answer: Callable[[Tensor, slice], Tensor],
+    *,
+    shape: tuple[int, ...] | None = None,
+) -> Any:
+    """What `accepts_pictures` does, for a function that also wants to know which rows it is given.
+
+    Arguments:
+        module: where the networks are.
+        x: pictures or a tensor.
+        answer: of some rows.
+        shape: (height, width, channels) that pictures must have; by default the module's `image_shape`.
+    """
     was_training = module.training
     module.eval()
     try:
@@ -54,7 +67,7 @@ def answer_in_kind(module: nn.Module, x: Any, answer: Callable[[Tensor, slice], 
             if isinstance(x, Tensor) and x.is_floating_point():
                 return answer(x, slice(0, len(x)))
             pictures, single = _as_stack(x)
-            _check_shape(tuple(pictures.shape[1:]), getattr(module, "image_shape", None))
+            _check_shape(tuple(pictures.shape[1:]), shape or getattr(module, "image_shape", None))
             weight = next(module.parameters())
             answers = torch.cat(
                 [
