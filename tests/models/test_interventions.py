@@ -139,6 +139,9 @@ def test_wrong_samples_are_refused(name: str) -> None:
             model.sample(3, height=wrong)
         with pytest.raises(UsageError, match="one an image"):
             model.do(pictures().images[:3], height=wrong)
+    for wrong in ("high", None, ["a", "b", "c"]):
+        with pytest.raises(UsageError, match="'height' needs a number"):
+            model.do(pictures().images[:3], height=wrong)
 
 
 @pytest.mark.parametrize(("name", "spread"), [("causal-vae/layered", 0.0), ("condition-vae", 0.5)])

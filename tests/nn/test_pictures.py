@@ -29,6 +29,12 @@ def test_conversion_is_channels_last() -> None:
     assert x.is_contiguous(memory_format=torch.channels_last)
 
 
+@pytest.mark.parametrize("shape", [(12, 16, 3), (16, 12, 1), (2, 32, 32, 3)])
+def test_pictures_of_another_shape_are_refused(model: VAE, shape: tuple[int, ...]) -> None:
+    with pytest.raises(UsageError, match="must be 16 x 12 x 3"):
+        model.represent(np.zeros(shape, np.uint8))
+
+
 def test_one_picture_is_answered_with_one(model: VAE) -> None:
     stack = pictures(3)
     assert model.reconstruct(stack[0]).shape == (16, 12, 3)
