@@ -1,6 +1,7 @@
 """How quickly the explorer answers a slider: time of the server, of the round trip, and of the processor.
 
     python benchmarks/serve.py [--requests 200] [--size 96] [--models causal-vae causal-vae/layered]
+    python benchmarks/serve.py --out results/serve-latency.json
     python benchmarks/serve.py --run RUN             # a run on pendulum that there is already
 
 One user drags the light: a request after the other, each with another angle. The processor's time
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from serving import Client, make_run, serving
+from serving import Client, make_run, serving, write_rows
 
 from disentwine.serve.explore import intervene
 from disentwine.serve.library import Library
@@ -29,7 +30,7 @@ def angles(n: int) -> list[float]:
     return (90 + 30 * np.sin(np.linspace(0, 20, n))).tolist()
 
 
-def over_http(run: Path, *, requests: int) -> str:
+def over_http(run: Path, *, requests: int) -> dict[str, float]:
     """Milliseconds of a slider's requests, the first one aside."""
     server_times, round_trips = [], []
     with serving(run) as server:
@@ -45,8 +46,9 @@ def over_http(run: Path, *, requests: int) -> str:
             server_times.append(answer.body["milliseconds"])
             round_trips.append(1000 * answer.seconds)
         processor = 1000 * (server.processor_seconds() - before) / requests
-    parts = [f"{np.percentile(t, q):8.1f}" for t in (server_times, round_trips) for q in (50, 95)]
-    return "".join([*parts, f"{processor:11.1f}"])
+    parts = (("server", server_times), ("trip", round_trips))
+    found = {f"{name}-p{q}": float(np.percentile(t, q)) for name, t in parts for q in (50, 95)}
+    return {**found, "processor": processor}
 
 
 def in_process(run: Path, *, threads: int, requests: int) -> tuple[float, float]:
@@ -71,16 +73,27 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=["causal-vae", "causal-vae/layered"])
     parser.add_argument("--run", type=Path)
     parser.add_argument("--threads", type=int, nargs="*", default=[])
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    rows = []
     print("milliseconds of a do")
     print(f"{'':<20}  server: 50 %    95 %  trip: 50 %    95 %  processor")
     with tempfile.TemporaryDirectory() as folder:
         for model in [options.run.name[:20]] if options.run else options.models:
             run = options.run or make_run(Path(folder), model=model, size=options.size)
-            print(f"{model:<20}", over_http(run, requests=options.requests))
+            found = over_http(run, requests=options.requests)
+            rows += [
+                {"system": model, "metric": name, "value": value, "n": options.requests,
+                 "unit": "milliseconds"}
+                for name, value in found.items()
+            ]  # fmt: skip
+            print(f"{model:<20}", *(f"{value:9.1f}" for value in found.values()))
             for threads in options.threads:
                 half, most = in_process(run, threads=threads, requests=options.requests)
                 print(f"{'':<4}{threads} threads, no web {half:.1f} (median) {most:.1f} (95 %)")
+    if options.out:
+        command = f"python benchmarks/serve.py --requests {options.requests} --size {options.size}"
+        write_rows(options.out, "serve-latency", command, rows)
 
 
 if __name__ == "__main__":

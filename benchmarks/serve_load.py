@@ -11,8 +11,6 @@ end the server must answer, and its memory must not have grown.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import random
 import sys
 import tempfile
@@ -23,9 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from serving import Answer, Client, Server, make_run, serving
-
-from disentwine.training.versions import versions
+from serving import Answer, Client, Server, make_run, serving, write_rows
 
 
 class Tally:
@@ -137,15 +133,11 @@ def main() -> None:
     for line in (steady.unexplained + burst.unexplained)[:5]:
         print(line, file=sys.stderr)
     if options.out:
-        study = {
-            "study": "serve",
-            "command": f"python benchmarks/serve_load.py --clients {options.clients} "
-            f"--seconds {options.seconds:g} --size {options.size}",
-            "versions": versions(),
-            "machine": {"cpu": platform.machine(), "load": Path("/proc/loadavg").read_text()[:14]},
-            "rows": rows,
-        }
-        options.out.write_text(json.dumps(study, indent=1) + "\n")
+        command = (
+            f"python benchmarks/serve_load.py --clients {options.clients} "
+            f"--seconds {options.seconds:g} --size {options.size}"
+        )
+        write_rows(options.out, "serve", command, rows)
     failed = steady.unexplained or burst.unexplained or alive.status != 200 or grown > 0.05
     sys.exit(1 if failed else 0)
 

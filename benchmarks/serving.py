@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 from disentwine.training.recipe import read_recipe
 from disentwine.training.train import train_recipe
+from disentwine.training.versions import versions
 
 
 def make_run(folder: Path, *, model: str, size: int) -> Path:
@@ -99,3 +101,16 @@ def serving(*runs: Path) -> Iterator[Server]:
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(30)
+
+
+def write_rows(path: Path, study: str, command: str, rows: list[dict[str, Any]]) -> None:
+    """Results in a file, with what made them."""
+    machine = {"cpu": platform.machine(), "load": Path("/proc/loadavg").read_text()[:14]}
+    content = {
+        "study": study,
+        "command": command,
+        "versions": versions(),
+        "machine": machine,
+        "rows": rows,
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n")

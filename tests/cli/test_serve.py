@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from disentwine import VAE, data, fit
+from disentwine.serve.server import listen
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,14 @@ def test_a_port_in_use_is_named(command: Any, run: Path) -> None:
     assert answer.code == 2
     assert f"127.0.0.1:{port}" in answer.err
     assert "choose another --port" in answer.err
+
+
+def test_answers_do_not_wait_for_acknowledgements() -> None:
+    """asyncio switches Nagle's algorithm off for sockets that say that they speak TCP, and only for those."""
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.proto == socket.IPPROTO_TCP
 
 
 def test_an_unknown_address_is_named(command: Any, run: Path) -> None:
