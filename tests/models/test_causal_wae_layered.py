@@ -78,6 +78,8 @@ def test_missing_labels_are_not_learnt_from(batch: Batch) -> None:
     assert terms["labels"][0] == 0
     assert (terms["mechanisms"][:2] == 0).all()
     assert (terms["mechanisms"][2:] > 0).all()
+    known, epsilon = model.standardise(u[2:]), model.exogenous(batch.x[2:], u[2:])
+    torch.testing.assert_close(terms["independence"], hsic(epsilon, known))
     z = model.encoder(batch.x[:1])
     torch.testing.assert_close(
         terms["reconstruction"][0], (batch.x[:1] - model.decoder(z)).square().sum()
@@ -88,7 +90,15 @@ def test_only_the_gan_plays_against_an_opponent(batch: Batch) -> None:
     assert not isinstance(build(), Opposed)
     model = build(divergence="gan")
     assert isinstance(model, Opposed)
-    assert model.opponent_loss(batch).total > 0
+    assert model.opponent is not None
+    epsilon = model.exogenous(batch.x, batch.u)
+    with fixed_noise(2):
+        found = model.opponent_loss(batch).total
+    with fixed_noise(2):
+        torch.randn(6, 3)  # what would stand for missing labels
+        prior = torch.randn(6, 3)
+    real, made = (model.opponent(codes)[:, 0].sigmoid() for codes in (prior, epsilon))
+    torch.testing.assert_close(found, -(real.log().mean() + (1 - made).log().mean()) / 2)
 
 
 def test_each_direction_of_the_code_shows_in_the_image(batch: Batch) -> None:

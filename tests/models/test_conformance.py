@@ -28,7 +28,7 @@ FURTHER: dict[str, list[dict[str, Any]]] = {
     "ladder-vae": [{"batch_norm": False}, {"layers": (4,)}, {"importance_samples": 3}],
     "infogan": [{"classes": 3}],
     "causal-gan": [{"edges": ()}],
-    "causal-wae": [{"show_roots": True}, {"edges": ()}],
+    "causal-wae": [{"show_roots": False}, {"edges": ()}],
     "beta-vae": [{"capacity": 5.0, "warm_up_steps": 5}, {"beta": 0.0}],
 }
 """Choices that a constructor's types do not tell."""

@@ -146,7 +146,7 @@ def test_a_resumed_training_counts_on_from_where_it_was(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["betavae", "dipvae", "ladder"])
+@pytest.mark.parametrize("name", ["betavae", "causalvae", "causalwae", "ctvae", "dipvae", "ladder"])
 def test_a_smoke_test_ends_with_a_page(name, tmp_path):
     written = run_study(STUDIES[name], profile="smoke", seeds=[0], out=tmp_path)
     page = written.page.read_text()

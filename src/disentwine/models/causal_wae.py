@@ -55,9 +55,9 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     the image where there are none: at all times after the training, and for a share of the images during
     it.
 
-    The formula paints a concept without causes through its effects only; one without either is painted
-    from its own $g_1(u_i)$ here, since no other way leads to the image. With `show_roots` all concepts
-    without causes are.
+    The formula paints a concept without causes through its effects only: nothing is left of its own
+    $g_1(u_i)$ behind the mask layer. Here it is, unless `show_roots` is off; a concept without causes and
+    effects always is painted from it, since no other way leads to the image.
 
     Reference: Causal Representation Learning via WAE, Y. Noh, H. Lee and S. Jung, 2022.
 
@@ -73,7 +73,8 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         gamma_2: weight of the acyclicity of A (eq. 3).
         gamma_3: weight of $\|z_1 - g_2(A^T z_1)\|^2$ (eq. 4).
         label_dropout: share of training images whose labels are read, though there are some.
-        show_roots: paint concepts without causes from their own codes as well.
+        show_roots: paint concepts without causes from their own codes as well; off is the formula as
+            it is printed.
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
         network: "compact", "standard" or "mlp".
@@ -106,7 +107,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         gamma_2: NonNegative = 1.0,
         gamma_3: NonNegative = 1.0,
         label_dropout: Share = 0.5,
-        show_roots: bool = False,
+        show_roots: bool = True,
         edges: Edges | None = None,
         knowledge: Knowledge = NOTHING,
         network: Network = "compact",
@@ -184,7 +185,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         terms = {
             "reconstruction": difference.square().flatten(1).sum(1),
             "divergence": divergence_from_prior(found.code, self.opponent),
-            "independence": hsic(found.code, torch.where(known > 0, u, found.u)),
+            "independence": hsic(found.code, torch.where(known > 0, u, found.u.detach())),
             "labels": ((found.read - u) * known).square().sum(1),
             **self.graph_terms(latents.z_1, u, known, mask=self.g_2),
         }

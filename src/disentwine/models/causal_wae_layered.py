@@ -127,7 +127,9 @@ class LayeredCausalWAE(LayeredModel):
         terms = {
             "reconstruction": difference.square().flatten(1).sum(1),
             "divergence": divergence_from_prior(epsilon, self.opponent),
-            "independence": hsic(epsilon, u),
+            "independence": hsic(epsilon[labelled], u[labelled])
+            if labelled.any()
+            else z.new_zeros(()),
             "labels": 0.5 * (epsilon * known).square().sum(1),
             **self.mechanism_terms(u, labelled),
         }

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from disentwine.contracts.dataset import Dataset, Factor, FloatArray, IndexArray, Simulates
+from disentwine.contracts.dataset import (
+    Dataset,
+    Factor,
+    FloatArray,
+    IndexArray,
+    Simulates,
+    UInt8Array,
+)
 from disentwine.contracts.model import Intervenes
 from disentwine.contracts.score import Score
 from disentwine.metrics.counterfactual import counterfactual_scores
@@ -66,6 +73,41 @@ def drawn_values(
     return values
 
 
+@dataclass(frozen=True)
+class DoImages:
+    """Arguments:
+    concept: that is set.
+    predicted: a model's images.
+    truth: the simulator's.
+    """
+
+    concept: str
+    predicted: UInt8Array
+    truth: UInt8Array
+
+
+def do_images(
+    model: Intervenes, dataset: Dataset, indices: IndexArray, *, seed: int
+) -> tuple[UInt8Array, list[DoImages]]:
+    """The images of `draw_trials`, and for each concept what they would have been.
+
+    Arguments: as for `score_counterfactuals`.
+    """
+    assert isinstance(dataset, Simulates)
+    indices, trials = draw_trials(model.concept_names, dataset, indices, seed=seed)
+    factual, factors = dataset.images[indices], dataset.factors[indices]
+    noise = getattr(dataset, "noise", None)
+    own_noise = None if noise is None else noise[indices]
+    return factual, [
+        DoImages(
+            name,
+            model.do(factual, {name: values}),
+            dataset.simulate(factors, {name: values}, noise=own_noise).images,
+        )
+        for name, values in trials.items()
+    ]
+
+
 def score_counterfactuals(
     model: Any, dataset: Dataset, indices: IndexArray, *, seed: int = 0
 ) -> list[Score]:
@@ -81,21 +123,19 @@ def score_counterfactuals(
     """
     if not isinstance(model, Intervenes) or not isinstance(dataset, Simulates):
         return []
-    indices, trials = draw_trials(model.concept_names, dataset, indices, seed=seed)
-    factual, factors = dataset.images[indices], dataset.factors[indices]
-    noise = getattr(dataset, "noise", None)
-    own_noise = None if noise is None else noise[indices]
+    factual, done = do_images(model, dataset, indices, seed=seed)
     reconstructed = model.reconstruct(factual)
-    scores: list[Score] = []
-    for name, values in trials.items():
-        truth = dataset.simulate(factors, {name: values}, noise=own_noise).images
-        scores += counterfactual_scores(
-            name,
-            predicted=model.do(factual, {name: values}),
-            truth=truth,
+    scores = [
+        score
+        for images in done
+        for score in counterfactual_scores(
+            images.concept,
+            predicted=images.predicted,
+            truth=images.truth,
             factual=factual,
             reconstructed=reconstructed,
         )
+    ]
     about = {
         "ratio": "error of do-images against the simulator, over that of reconstructions",
         "share": "the same error over that of the unchanged image",

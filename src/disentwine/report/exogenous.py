@@ -45,11 +45,11 @@ def exogenous_scores(
     labelled = indices[np.isfinite(dataset.factors[indices]).all(axis=1)]
     if not isinstance(model, Exogenous) or len(labelled) < 2:
         return []
-    some = labelled[np.linspace(0, len(labelled) - 1, min(TESTED, len(labelled))).astype(np.int64)]
+    some = labelled[_spread(len(labelled), TESTED)]
     batch = BatchSource(dataset, device=next(model.parameters()).device).take(some)
     with evaluating(model):
         code = model.exogenous(batch.x, batch.u)
-        slopes = model.injectivity(batch.x[:DECODED])
+        slopes = model.injectivity(batch.x[_spread(len(some), DECODED)])
     found = independence_test(code, batch.u, seed=seed)
     n = len(some)
     return [
@@ -78,3 +78,8 @@ def exogenous_scores(
             },
         ),
     ]
+
+
+def _spread(n: int, most: int) -> IndexArray:
+    """At most so many of n places, from the first to the last: neighbours in a data set look alike."""
+    return np.linspace(0, n - 1, min(most, n)).astype(np.int64)

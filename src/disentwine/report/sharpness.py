@@ -10,7 +10,7 @@ from disentwine.contracts.dataset import Dataset, IndexArray, Simulates
 from disentwine.contracts.model import Intervenes
 from disentwine.contracts.score import Score
 from disentwine.metrics.sharpness import sharpness
-from disentwine.report.counterfactuals import draw_trials
+from disentwine.report.counterfactuals import do_images
 
 
 def sharpness_scores(
@@ -29,16 +29,10 @@ def sharpness_scores(
     """
     if not isinstance(model, Intervenes) or not isinstance(dataset, Simulates):
         return []
-    indices, trials = draw_trials(model.concept_names, dataset, indices, seed=seed)
-    factual, factors = dataset.images[indices], dataset.factors[indices]
-    noise = getattr(dataset, "noise", None)
-    own_noise = None if noise is None else noise[indices]
-    done = [model.do(factual, {name: values}) for name, values in trials.items()]
-    true = [
-        dataset.simulate(factors, {name: values}, noise=own_noise).images
-        for name, values in trials.items()
-    ]
+    factual, done = do_images(model, dataset, indices, seed=seed)
+    predicted = np.concatenate([images.predicted for images in done])
+    truth = np.concatenate([images.truth for images in done])
     return [
         sharpness(model.reconstruct(factual), factual),
-        sharpness(np.concatenate(done), np.concatenate(true), name="sharpness-do"),
+        sharpness(predicted, truth, name="sharpness-do"),
     ]
