@@ -71,8 +71,15 @@ class Server(NamedTuple):
 
     def memory(self) -> float:
         """Megabytes that it holds."""
+        return self._megabytes("VmRSS")
+
+    def peak_memory(self) -> float:
+        """Megabytes that it held at most."""
+        return self._megabytes("VmHWM")
+
+    def _megabytes(self, name: str) -> float:
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("VmRSS"))
+        return next(int(line.split()[1]) / 1000 for line in lines if line.startswith(name))
 
     def processor_seconds(self) -> float:
         """Time that it has computed, however many others shared the machine."""

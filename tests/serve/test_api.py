@@ -12,6 +12,9 @@ import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
+from disentwine.contracts.score import Score
+from disentwine.metrics.registry import METRICS
+from disentwine.report.kept import keep_scores
 from disentwine.serve.app import create_app
 from disentwine.training.checkpoint import Checkpoint, save_checkpoint
 from disentwine.training.run import Run, load_run
@@ -60,7 +63,11 @@ def test_details_lay_out_the_page(client: TestClient, causal: str, plain: str, r
     edges = {(edge["source"], edge["target"]) for edge in details["graph"]["edges"]}
     assert edges == set(run.model.graph.edges)
     assert {(e["source"], e["target"]) for e in details["true_graph"]["edges"]} == edges
-    assert details["latents"] is None
+    names, learnt = run.model.graph.names, run.model.graph.weights
+    for edge in details["graph"]["edges"]:
+        weight = learnt[names.index(edge["source"]), names.index(edge["target"])]
+        assert edge["weight"] == pytest.approx(weight)
+    assert (details["latents"], details["latent_names"]) == (4, list(names))
     assert details["actions"] == []
     assert "causal-vae" in details["recipe"]
     other = client.get(plain).json()
@@ -134,6 +141,19 @@ def test_a_sweep_is_many_dos(client: TestClient, causal: str) -> None:
     assert np.abs(apart).max() <= 1  # a batch may round otherwise than one image
 
 
+def test_single_concepts_are_traversed_with_all_others_held(
+    client: TestClient, causal: str, run: Run
+) -> None:
+    factual = run.dataset.images[example(run, 0)]
+    codes, values = run.model.represent(factual), run.model.concepts(factual)
+    body = {"image": "t-0", "codes": {"1": float(codes[1]) + 1}}
+    answer = client.post(f"{causal}/traverse", json=body).json()
+    values[1] += run.model.label_scale[1]
+    held = dict(zip(run.model.concept_names, values.tolist(), strict=True))
+    found, expected = picture(answer["picture"]), run.model.do(factual, held)
+    assert np.abs(found.astype(int) - expected).max() <= 1
+
+
 def test_codes_are_traversed(client: TestClient, plain: str, runs: Path) -> None:
     body = {"image": "t-0", "codes": {"1": 2.5}}
     answer = client.post(f"{plain}/traverse", json=body).json()
@@ -187,7 +207,6 @@ def test_a_picture_is_sent_and_moved(client: TestClient, ids: dict[str, str], ru
         ("causal/do", {"image": "t-0", "doo": {}}, 422, "doo"),
         ("causal/sweep", {"image": "t-0", "concept": "x"}, 422, "no concept"),
         ("causal/sweep", {"image": "t-0", "concept": "light_angle", "count": 16}, 422, "count"),
-        ("causal/traverse", {"image": "t-0"}, 404, "decoder"),
         ("causal/apply", {"image": "t-0", "actions": ["+x"]}, 404, "actions"),
         ("causal/retrieve", {"before": "t-0", "after": "t-1"}, 404, "actions"),
         ("causal/sample", {"count": 17}, 422, "count"),
@@ -217,10 +236,19 @@ def test_losses_and_scores(client: TestClient, causal: str, runs: Path) -> None:
     scores = [{"name": "mig", "value": 0.5, "n": 10, "noise_floor": None, "details": {}}]
     (runs / "causal" / "scores.json").write_text(json.dumps({"scores": scores}))
     try:
-        expected = [{"name": "mig", "value": 0.5, "n": 10, "noise_floor": None}]
+        about = METRICS["mig"].question
+        expected = [{"name": "mig", "value": 0.5, "n": 10, "noise_floor": None, "about": about}]
         assert client.get(f"{causal}/scores").json() == expected
+        own = Score("sap", 0.25, n=7, noise_floor=0.125, details={"about": "mine"})
+        keep_scores(load_run(runs / "causal"), [own])
+        (kept,) = client.get(f"{causal}/scores").json()
+        assert (kept["name"], kept["noise_floor"], kept["about"]) == ("sap", 0.125, "mine")
+        for damaged in ("7", '{"scores": 7}', '{"scores": [{"name": "x", "value": "y"}]}'):
+            (runs / "causal" / "evaluation.json").write_text(damaged)
+            assert client.get(f"{causal}/scores").status_code == 200
     finally:
         (runs / "causal" / "scores.json").unlink()
+        (runs / "causal" / "evaluation.json").unlink(missing_ok=True)
 
 
 def test_a_long_log_is_thinned_with_both_ends_kept(runs: Path, tmp_path: Path) -> None:

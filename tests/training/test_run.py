@@ -88,7 +88,9 @@ def test_two_processes_do_not_share_a_run(
         assert other.stdout.readline() == b"held\n"
         with pytest.raises(UsageError, match="is being trained by another process"):
             train(out)
+        assert load_run(out).running
         other.communicate(b"")
+    assert not load_run(out).running
     train(out)
     assert fingerprint(out) == uninterrupted
 

@@ -28,13 +28,14 @@ def evaluate(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of the metrics that sample.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Print every score that applies to a run, measured on its test split."""
+    """Print every score that applies to a run, measured on its test split; the run keeps them."""
     from rich.console import Console
 
     from disentwine.cli.show import scores_title
     from disentwine.cli.tables import print_comparison, print_scores, print_skipped
     from disentwine.models.baselines import BASELINES
     from disentwine.report import evaluate_baseline, evaluate_run
+    from disentwine.report.kept import keep_scores
     from disentwine.report.matrices import save_matrices
     from disentwine.report.scoring import chosen_metrics, to_json
     from disentwine.training.run import load_run
@@ -60,6 +61,7 @@ def evaluate(
             )
             for name in (BASELINES if baselines == "all" else filter(None, baselines.split(",")))
         }
+    keep_scores(loaded, found.scores)
     if as_json:
         step = {"step": loaded.checkpoint.step}
         rows = [{**to_json(score), **step} for score in found.scores]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from disentwine.contracts.dataset import Dataset
 from disentwine.report.evaluation import Evaluation, evaluate_run
+from disentwine.report.kept import keep_scores
 from disentwine.report.page import write_page
 from disentwine.report.sections import SECTIONS
 from disentwine.report.subject import Subject
@@ -22,8 +23,8 @@ def write_report(
 ) -> Path:
     """Write `report.html` into a run folder, a page that needs no other file, and return its path.
 
-    Its pictures are also kept one by one in the run's `figures`. A run that is still training can
-    be reported on as well.
+    Its pictures are also kept one by one in the run's `figures`, and its scores for the explorer. A
+    run that is still training can be reported on as well.
 
     Arguments:
         run: a run folder with at least one checkpoint.
@@ -32,7 +33,9 @@ def write_report(
         effects: also read concepts back from do-images, as in `evaluate_run`.
     """
     chosen = dataset if dataset is not None else run.dataset
-    subject = Subject(run, chosen, found or evaluate_run(run, dataset=chosen, effects=effects))
+    found = found or evaluate_run(run, dataset=chosen, effects=effects)
+    keep_scores(run, found.scores)
+    subject = Subject(run, chosen, found)
     sections = [section for make in SECTIONS if (section := make(subject)) is not None]
     for section in sections:
         if section.picture is not None:

@@ -93,7 +93,9 @@ def _tell_errors(app: FastAPI) -> None:
     """Every refusal is {"detail": "one clear sentence"}."""
 
     def answer(status: int, error: object, **headers: str) -> Response:
-        return JSONResponse({"detail": str(error)}, status, headers)
+        # A lone surrogate, which JSON may hold, has no bytes.
+        detail = str(error).encode("utf-8", "replace").decode()
+        return JSONResponse({"detail": detail}, status, headers)
 
     @app.exception_handler(MissingError)
     async def missing(_: Request, error: MissingError) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import networkx as nx
@@ -10,6 +9,9 @@ import numpy as np
 
 from disentwine.causal.graph import Graph
 from disentwine.contracts.model import Intervenes
+from disentwine.metrics.registry import METRICS
+from disentwine.report.kept import kept_scores
+from disentwine.report.scoring import MEASURED_TOGETHER
 from disentwine.serve.actions import actions_of
 from disentwine.serve.concepts import number
 from disentwine.serve.library import Entry
@@ -18,7 +20,6 @@ from disentwine.serve.schema import Edge, GraphAnswer, RunDetails, ScoreAnswer, 
 from disentwine.training.run import Run
 
 MOST_ROWS = 500
-SCORES = "scores.json"
 
 
 def describe(entry: Entry, opened: Opened) -> RunDetails:
@@ -64,22 +65,24 @@ def true_graph(graph: nx.DiGraph) -> GraphAnswer:
 
 def stored_scores(run: Run) -> list[ScoreAnswer]:
     """The scores that a study or an evaluation has kept in the run folder."""
-    try:
-        record = json.loads((run.path / SCORES).read_bytes())
-    except (OSError, ValueError):
-        return []
-    scores = record.get("scores") if isinstance(record, dict) else record
-    return [_score(score) for score in scores or [] if isinstance(score, dict) and "name" in score]
+    return [_score(score) for score in kept_scores(run)]
 
 
 def _score(score: dict[str, Any]) -> ScoreAnswer:
-    value, floor = score.get("value"), score.get("noise_floor")
+    name, details, n = str(score["name"]), score.get("details"), score.get("n")
+    about = details.get("about") if isinstance(details, dict) else None
+    metric = METRICS.get(MEASURED_TOGETHER.get(name, name))
     return ScoreAnswer(
-        name=str(score["name"]),
-        value=None if value is None else number(value),
-        n=int(score.get("n") or 0),
-        noise_floor=None if floor is None else number(floor),
+        name=name,
+        value=_number(score.get("value")),
+        n=n if isinstance(n, int) else 0,
+        noise_floor=_number(score.get("noise_floor")),
+        about=str(about or (metric.question if metric else "")),
     )
+
+
+def _number(value: Any) -> float | None:
+    return number(value) if isinstance(value, int | float) else None
 
 
 def training(entry: Entry, after: int) -> TrainingAnswer:
@@ -95,6 +98,7 @@ def training(entry: Entry, after: int) -> TrainingAnswer:
     rows = _thinned([record for record in records if record["step"] > after or not after])
     return TrainingAnswer(
         finished=run.finished,
+        running=not run.finished and run.running,
         step=last,
         steps=run.recipe.training["steps"],
         rows=[{name: _plain(value) for name, value in row.items()} for row in rows],

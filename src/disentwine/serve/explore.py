@@ -136,9 +136,8 @@ def true_counterfactuals(
 
 
 def traverse(opened: Opened, seen: Seen, codes: Mapping[str, float]) -> TraverseAnswer:
-    """The image whose code is this one's, some of its numbers changed."""
-    model = opened.model
-    if not isinstance(model, Decodes):
+    """The image whose code is this one's, some of its numbers changed and all others held."""
+    if opened.latents is None:
         raise MissingError("this model has no decoder of codes, so they cannot be moved")
     moved, ranges = seen.codes.copy(), opened.code_ranges
     for index, value in codes.items():
@@ -147,14 +146,26 @@ def traverse(opened: Opened, seen: Seen, codes: Mapping[str, float]) -> Traverse
         if abs(value) > 1e6:
             raise UsageError(f"code {index}: {value:g} is too far from the data")
         moved[int(index)] = value
-    weight = next(opened.model.parameters())
-    with torch.no_grad():
-        decoded = model.decode(torch.from_numpy(moved)[None].to(weight))
     return TraverseAnswer(
-        picture=data_url(to_uint8(decoded)[0].cpu().numpy()),
+        picture=data_url(_decoded(opened, seen, moved)),
         codes=[number(code) for code in moved],
         ranges=[(number(low), number(high)) for low, high in ranges],
     )
+
+
+def _decoded(opened: Opened, seen: Seen, codes: FloatArray) -> UInt8Array:
+    model = opened.model
+    if opened.movable is not None and isinstance(model, Abducts) and isinstance(model, Intervenes):
+        # All concepts are set, so that none follows: what each alone looks like.
+        values = seen.values + (codes - seen.codes) * opened.movable
+        moved = model.intervene(seen.latents, dict(zip(model.concept_names, values, strict=True)))
+        return paint(model, moved)
+    assert isinstance(model, Decodes)
+    weight = next(opened.model.parameters())
+    with torch.no_grad():
+        decoded = model.decode(torch.from_numpy(codes)[None].to(weight))
+    picture: UInt8Array = to_uint8(decoded)[0].cpu().numpy()
+    return picture
 
 
 def sample(

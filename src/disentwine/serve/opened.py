@@ -88,14 +88,24 @@ class Opened:
 
     @cached_property
     def latents(self) -> int | None:
-        """How many numbers of the code can be moved; None for models that do not decode."""
-        if not isinstance(self.model, Decodes):
+        """How many numbers of the code can be moved; None for models that cannot paint from them."""
+        if self.movable is None and not isinstance(self.model, Decodes):
             return None
         return len(self.model.represent(np.zeros(self.shape, dtype=np.uint8)))
 
     @property
+    def movable(self) -> FloatArray | None:
+        """(k,) what a step of one is in each concept's own unit, for models whose code is concepts."""
+        scale = getattr(self.model, "label_scale", None)
+        if scale is None or not isinstance(self.model, Abducts):
+            return None
+        return np.asarray(scale, dtype=np.float64)
+
+    @property
     def latent_names(self) -> list[str]:
         """What each number of the code is called."""
+        if self.movable is not None and isinstance(self.model, Intervenes):
+            return list(self.model.concept_names)
         if isinstance(self.model, Layered):
             return [f"layer {layer}, z{i}" for i, layer in enumerate(self.model.unit_layers)]
         return [f"z{i}" for i in range(self.latents or 0)]

@@ -182,10 +182,12 @@ class ScoreAnswer(BaseModel):
     value: float | None
     n: int
     noise_floor: float | None
+    about: str
 
 
 class TrainingAnswer(BaseModel):
     finished: bool
+    running: bool
     step: int
     steps: int
     rows: list[dict[str, float | str | None]]

@@ -21,6 +21,7 @@ from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.score import Score
 from disentwine.errors import StudyError
 from disentwine.progress import ProgressBar
+from disentwine.report.kept import SCORES
 from disentwine.report.scoring import to_json
 from disentwine.studies.courses import Watch, read_course, recorded
 from disentwine.training.recipe import Recipe, read_recipe
@@ -28,8 +29,6 @@ from disentwine.training.run import Run, is_run, load_run
 from disentwine.training.storage import canonical_json, make_folder, write_atomically
 from disentwine.training.train import train_recipe
 from disentwine.training.versions import versions
-
-SCORES = "scores.json"
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ from disentwine.training.storage import (
 )
 
 RECIPE, STATUS, METRICS, LOCK = "recipe.yaml", "status.json", "metrics.jsonl", ".lock"
+A_LOOK = 0.5
+"""Seconds that are enough for whoever only looks whether a folder is held (`Run.running`)."""
 
 
 class Run:
@@ -117,13 +119,26 @@ class Run:
         lock = FileLock(self.path / LOCK)
         with storage_errors(self.path):
             try:
-                lock.acquire(timeout=0)
+                lock.acquire(timeout=A_LOOK)
             except Timeout as error:
                 raise UsageError(f"{self.path} is being trained by another process") from error
         try:
             yield
         finally:
             lock.release()
+
+    @property
+    def running(self) -> bool:
+        """Whether a process trains it now."""
+        if not (self.path / LOCK).exists():
+            return False
+        lock = FileLock(self.path / LOCK)
+        try:
+            lock.acquire(timeout=0)
+        except (Timeout, OSError):
+            return True
+        lock.release()
+        return False
 
     def __repr__(self) -> str:
         status = self.status

@@ -1,11 +1,19 @@
 """The other views, and the frame around them, in a real browser."""
 
+import io
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
+
+from disentwine.contracts.score import Score
+from disentwine.metrics.registry import METRICS
+from disentwine.report.kept import keep_scores
+from disentwine.training.run import load_run
 
 NOTICE = "document.getElementById('notice').textContent"
-VIEWS = ("intervene", "graph", "scores", "compare", "training")
+VIEWS = ("intervene", "traverse", "graph", "scores", "compare", "training")
 
 
 def tabs(page: Any) -> list[str]:
@@ -89,13 +97,59 @@ def test_actions_are_pressed_and_retrieved(visit: Any) -> None:
     assert int(best.locator(".number").text_content().rstrip("%")) > 90
     page.get_by_role("button", name="Undo").click()
     page.wait_for_function("() => document.querySelectorAll('.history li').length === 2")
-    assert page.evaluate("location.hash").count("right") <= 2
+    page.wait_for_function("() => location.hash.split('right').length === 2")
     strips = page.locator(".asked .strip")
     strips.nth(0).locator("label").nth(4).click()
     strips.nth(1).locator("label").nth(4).click()
     page.wait_for_function(
         "() => parseInt(document.querySelector('.bar-row .number').textContent) <= 60"
     )  # the same picture twice tells nothing
+
+
+def test_two_pictures_of_ones_own_tell_their_action(visit: Any) -> None:
+    page = visit()
+    page = visit(f"#/transitions/{run_ids(page)['shifts']}")
+    page.wait_for_selector(".asked .thumbnail")
+    assert page.locator(".bar-row").count() == 0  # nothing was asked yet
+    scene = np.zeros((32, 32, 3), np.uint8)
+    scene[8:20, 8:14] = 255
+    for place, pixels in enumerate((scene, np.roll(scene, -4, axis=1))):
+        content = io.BytesIO()
+        Image.fromarray(pixels).save(content, "PNG")
+        file = {"name": "own.png", "mimeType": "image/png", "buffer": content.getvalue()}
+        page.locator(".asked input[type=file]").nth(place).set_input_files(files=[file])
+        page.wait_for_function(
+            "i => document.querySelectorAll('.asked .strip')[i].querySelector('[value^=u-]:checked')",
+            arg=place,
+        )
+    page.wait_for_function(
+        "() => /^.?[-\u2212]/.test(document.querySelector('.bar-row')?.textContent ?? '')"
+        " && parseInt(document.querySelector('.bar-row .number').textContent) > 90"
+    )
+
+
+def test_the_graph_is_judged_edge_by_edge(visit: Any) -> None:
+    page = visit("#/graph")
+    rows = page.locator(".graph tbody tr").all_text_contents()
+    assert len(rows) == 4
+    assert all(row.endswith("right") for row in rows)
+    assert any(row.startswith("Light angle \u2192 Shadow position") for row in rows)
+    assert page.locator(".graph .diagram").count() == 2  # learnt and true
+
+
+def test_scores_stand_beside_their_floors(visit: Any, page_runs: Any) -> None:
+    scores = [
+        Score("mig", 0.5, n=10, noise_floor=0.02),
+        Score("counterfactual-ratio:light_angle", 1.25, n=7),
+    ]
+    keep_scores(load_run(page_runs[0]), scores)
+    page = visit("#/scores")
+    mig, ratio = page.locator(".scores tbody tr").all()
+    assert mig.locator("td").nth(0).text_content() == "0.5"
+    assert mig.locator("td").nth(1).text_content() == "0.02"
+    assert METRICS["mig"].question in mig.text_content()
+    assert (mig.locator(".meter").count(), ratio.locator(".meter").count()) == (1, 0)
+    assert "light angle" in ratio.text_content()
 
 
 def test_two_runs_are_compared_under_one_intervention(visit: Any) -> None:
@@ -120,7 +174,9 @@ def test_losses_grow_while_a_run_trains(visit: Any) -> None:
     def answer(route: Any) -> None:
         told[0] += 1
         rows = [{"kind": "train", "step": 10 * i, "loss": 1 / (i + 1)} for i in range(5 * told[0])]
-        route.fulfill(json={"finished": told[0] > 1, "step": 50, "steps": 100, "rows": rows})
+        route.fulfill(
+            json={"finished": told[0] > 1, "step": 50, "steps": 100, "running": True, "rows": rows}
+        )
 
     page.route("**/training?*", answer)
     page.get_by_role("link", name="Training").click()

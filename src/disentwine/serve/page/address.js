@@ -3,7 +3,7 @@
 /** {view, run, image, do, ...} of the address. */
 export function read(hash = location.hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
-  const [view = "", run = ""] = path.split("/").map(decodeURIComponent);
+  const [view = "", run = ""] = path.split("/").map(decoded);
   const rest = Object.fromEntries(new URLSearchParams(query));
   return { ...rest, view, run, do: pairs(rest.do) };
 }
@@ -12,9 +12,17 @@ export function read(hash = location.hash) {
 export function pairs(text = "") {
   const entries = text.split(",").map((pair) => {
     const at = pair.lastIndexOf(":");
-    return [decodeURIComponent(pair.slice(0, at)), Number(pair.slice(at + 1))];
+    return [decoded(pair.slice(0, at)), pair.slice(at + 1).trim() ? Number(pair.slice(at + 1)) : NaN];
   });
   return Object.fromEntries(entries.filter(([name, value]) => name && Number.isFinite(value)));
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return ""; // a link that was cut off or written by hand
+  }
 }
 
 /** The address of a state; empty values are left out. */
@@ -22,7 +30,7 @@ export function format({ view, run, do: doing = {}, ...rest }) {
   const set = Object.entries(doing).map(([name, value]) => `${encodeURIComponent(name)}:${Number(value.toPrecision(6))}`);
   const query = Object.entries({ ...rest, do: set.join(",") })
     .filter(([, value]) => value !== undefined && value !== null && value !== "")
-    .map(([name, value]) => `${name}=${String(value).replace(/[^\w:,.%-]/g, encodeURIComponent)}`);
+    .map(([name, value]) => `${name}=${String(value).replace(/[^\w:,.-]/g, encodeURIComponent)}`);
   const path = `#/${[view, run].map(encodeURIComponent).join("/")}`;
   return query.length ? `${path}?${query.join("&")}` : path;
 }

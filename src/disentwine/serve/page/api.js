@@ -10,8 +10,10 @@ export class Refused extends Error {
 
 const UNREACHABLE = "The server does not answer. Is “disentwine serve” still running?";
 
-/** Ask /api/<path>; a body is sent as JSON, or as it is where it is a Blob. */
-export async function ask(path, { body, signal, headers = {} } = {}) {
+const AGAIN = 3;
+
+/** Ask /api/<path>; a body is sent as JSON, or as it is where it is a Blob. What only looks is asked again when the server is busy. */
+export async function ask(path, { body, signal, headers = {} } = {}, again = body === undefined ? AGAIN : 0) {
   const bytes = body instanceof Blob;
   const options = { signal, headers: { ...headers } };
   if (body !== undefined) {
@@ -29,12 +31,31 @@ export async function ask(path, { body, signal, headers = {} } = {}) {
   if (answer.ok) return answer.json();
   const { detail } = await answer.json().catch(() => ({}));
   const sentence = typeof detail === "string" ? detail : `The server refused (${answer.status}).`;
-  throw new Refused(answer.status, sentence, Number(answer.headers.get("Retry-After")) || 1);
+  const wait = Number(answer.headers.get("Retry-After")) || 1;
+  if (answer.status !== 503 || !again || signal?.aborted) throw new Refused(answer.status, sentence, wait);
+  await pause(wait);
+  return ask(path, { body, signal, headers }, again - 1);
 }
 
-/** Put a picture of the visitor into the server's memory. */
-export function upload(run, blob, signal) {
-  return ask(`uploads?run=${encodeURIComponent(run)}`, { body: blob, signal });
+const [MOST_BYTES, MOST_PIXELS] = [3.5e6, 1024]; // the server takes 4 MB, and models far less
+
+/** Put a picture of the visitor into the server's memory; a large one, as of a phone, is made smaller first. */
+export async function upload(run, blob, signal) {
+  const body = blob.size > MOST_BYTES ? await smaller(blob) : blob;
+  return ask(`uploads?run=${encodeURIComponent(run)}`, { body, signal });
+}
+
+async function smaller(blob) {
+  let bitmap;
+  try {
+    bitmap = await createImageBitmap(blob);
+  } catch {
+    throw new Refused(0, "This file is no picture that can be read here; PNG and JPEG are.");
+  }
+  const scale = Math.min(1, MOST_PIXELS / Math.max(bitmap.width, bitmap.height));
+  const canvas = new OffscreenCanvas(Math.max(1, Math.round(bitmap.width * scale)), Math.max(1, Math.round(bitmap.height * scale)));
+  canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  return canvas.convertToBlob({ type: "image/jpeg", quality: 0.92 });
 }
 
 const pause = (seconds) => new Promise((resume) => setTimeout(resume, 1000 * seconds));

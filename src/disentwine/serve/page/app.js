@@ -20,6 +20,7 @@ let leaving = new AbortController();
 const details = new Map();
 
 async function open(runs) {
+  const main = document.getElementById("main");
   forget();
   leaving.abort();
   leaving = new AbortController();
@@ -34,11 +35,13 @@ async function open(runs) {
     const address = asked.run === short.id || !asked.run ? asked : { do: {} };
     history.replaceState(null, "", format({ ...address, view, run: run.id }));
     drawFrame(runs, run, views, view);
+    main.setAttribute("aria-busy", "true");
     const module = await import(`./views/${view}.js`);
     const root = h("div", { class: `view ${view}` });
     await module.show(root, { run, runs, address: read(), signal });
     if (signal.aborted) return;
-    document.getElementById("main").replaceChildren(root);
+    main.replaceChildren(root);
+    main.setAttribute("aria-busy", "false");
     if (asked.run && asked.run !== short.id) notice("The run of this link is not open here; this is another one.");
   } catch (error) {
     if (!signal.aborted) fail(error);
@@ -61,6 +64,7 @@ function drawFrame(runs, run, views, view) {
   select.replaceChildren(...options);
   select.value = run.id;
   select.disabled = runs.length < 2;
+  const held = document.activeElement?.closest("#tabs");
   const links = views.map((name) => {
     const current = name === view ? "page" : null;
     const link = h("a", { href: format({ view: name, run: run.id }), "aria-current": current, onclick: keep }, title(name));
@@ -73,13 +77,16 @@ function drawFrame(runs, run, views, view) {
     return h("li", {}, link);
   });
   document.getElementById("tabs").replaceChildren(...links);
-  document.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  const here = document.querySelector("#tabs [aria-current]");
+  here?.scrollIntoView({ block: "nearest", inline: "center" });
+  if (held) here?.focus();
   document.title = `${title(view)} · ${run.name} · ${TITLE}`;
 }
 
 export const runLabel = (run) => `${run.name} (${run.model}, ${run.data})`;
 
 function fail(error) {
+  document.getElementById("main").setAttribute("aria-busy", "false");
   const again = h("button", { type: "button", onclick: () => location.reload() }, "Try again");
   document.getElementById("main").replaceChildren(h("div", { class: "panel empty" }, h("p", {}, error.message), again));
 }
@@ -94,6 +101,8 @@ function switchTheme() {
 }
 
 async function start() {
+  // A picture that is dropped beside its place is not to replace the page.
+  for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => event.preventDefault());
   document.getElementById("theme").addEventListener("click", switchTheme);
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault(); // the address is taken by what is looked at
@@ -105,7 +114,8 @@ async function start() {
     document.getElementById("runs").addEventListener("change", (event) => {
       location.hash = format({ view: read().view, run: event.target.value, do: {} });
     });
-    addEventListener("hashchange", () => open(runs));
+    // Runs may have got their first weights meanwhile.
+    addEventListener("hashchange", () => ask("runs").then(open, fail));
     await open(runs);
   } catch (error) {
     fail(error);

@@ -25,7 +25,7 @@ export function chart(name) {
     const all = [...train, ...validation];
     const end = Math.max(last || 0, ...all.map(([step]) => step), 1);
     const reached = Math.max(...all.map(([step]) => step), 1);
-    const [low, high] = bounds(train.length ? train : validation, reached);
+    const [low, high] = bounds(all, reached);
     const x = (step) => LEFT + (step / end) * (WIDTH - LEFT - RIGHT);
     const y = (value) => TOP + ((high - value) / (high - low)) * (HEIGHT - TOP - BOTTOM);
     shown = { train, validation, x, y };
@@ -38,9 +38,10 @@ export function chart(name) {
       s("g", { "clip-path": `url(#${clip})` }, s("path", { class: "train", d: path(train) }), s("path", { class: "validation", d: path(validation) }),
         validation.map(([step, value]) => s("circle", { class: "validation", cx: x(step), cy: y(value), r: 2.6 }))), cursor);
     cursor.setAttribute("visibility", "hidden");
+    shown.final = () => readout.replaceChildren(...[key("train", train), key("validation", validation)].filter(Boolean));
     const final = (points) => (points.length ? short(points.at(-1)[1], 4) : "–");
     const key = (kind, points) => points.length > 0 && h("span", { class: `key-${kind}` }, `${kind} ${final(points)} `);
-    readout.replaceChildren(...[key("train", train), key("validation", validation)].filter(Boolean));
+    shown.final();
     svg.setAttribute("aria-label", `${name}, from ${short((train[0] ?? validation[0])?.[1])} to ${final(train.length ? train : validation)}`);
   }
 
@@ -55,7 +56,10 @@ export function chart(name) {
     cursor.setAttribute("visibility", "visible");
     readout.textContent = `step ${near[0].toLocaleString("en")}: ${short(near[1], 4)}`;
   });
-  svg.addEventListener("pointerleave", () => cursor.setAttribute("visibility", "hidden"));
+  svg.addEventListener("pointerleave", () => {
+    cursor.setAttribute("visibility", "hidden");
+    shown.final?.();
+  });
   return { element, update };
 }
 

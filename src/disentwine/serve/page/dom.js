@@ -44,6 +44,9 @@ export function short(value, digits = 3) {
   return text.replace("-", "−");
 }
 
+/** What a view is for, in a sentence; its heading is for screen readers, who see no tabs. */
+export const lead = (name, text) => h("header", { class: "lead" }, h("h1", { class: "unseen" }, name), h("p", { class: "quiet" }, text));
+
 let speaking;
 /** Tell screen readers, once things have come to rest. */
 export function speak(text) {

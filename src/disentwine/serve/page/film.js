@@ -1,8 +1,9 @@
 // A film strip: one concept swept over its range, the others as they are set.
 
 import { newest } from "./api.js";
-import { button, h, notice, short, title } from "./dom.js";
+import { button, h, notice, title } from "./dom.js";
 import { decoded } from "./picture.js";
+import { written } from "./sliders.js";
 
 const COUNT = 9;
 const REST = 250; // milliseconds without a move before a strip is asked for
@@ -13,24 +14,28 @@ export function film(run, { signal, chosen, onpick, onconcept }) {
   if (run.concepts.some(({ name }) => name === chosen)) select.value = chosen;
   const frames = h("ol", { class: "frames" });
   const heading = h("h2", {}, h("label", { for: "film" }, "Film strip of"), select);
-  const element = h("section", { class: "film panel", "aria-label": "Film strip" }, heading, frames);
-  let [image, doing, later] = [null, {}, 0];
+  const below = h("p", { class: "quiet", hidden: true }, "Above, what the model paints; below, what is true. Press one to set it.");
+  const element = h("section", { class: "film panel", "aria-label": "Film strip" }, heading, frames, below);
+  let [image, doing, later, key] = [null, {}, 0, ""];
 
   const sweep = newest(`runs/${run.id}/sweep`, {
     signal,
     onanswer: async ({ values, pictures, truths }, { concept }) => {
-      const unit = run.concepts.find(({ name }) => name === concept).unit ?? "";
+      const swept = run.concepts.find(({ name }) => name === concept);
       const images = await Promise.all(pictures.map((url) => decoded(url)));
       const true_ = await Promise.all((truths ?? []).map((url) => decoded(url, "The truth")));
       if (concept !== select.value) return;
       frames.replaceChildren(...values.map((value, i) => {
-        const words = `${short(value)} ${unit}`.trim();
+        const words = `${written(swept, value)} ${swept.unit ?? ""}`.trim();
         const set = button([images[i], true_[i] ?? ""], () => onpick(concept, value), { "aria-label": `Set ${title(concept)} to ${words}` });
-        return h("li", {}, set, h("span", {}, short(value)));
+        return h("li", {}, set, h("span", {}, written(swept, value)));
       }));
-      frames.classList.toggle("with-truth", true_.length > 0);
+      below.hidden = !true_.length;
     },
-    onerror: (error) => notice(error.message),
+    onerror: (error) => {
+      key = ""; // to be asked for again
+      notice(error.message);
+    },
   });
 
   function send() {
@@ -38,7 +43,6 @@ export function film(run, { signal, chosen, onpick, onconcept }) {
     sweep({ image, concept: select.value, do: others, count: COUNT });
   }
 
-  let key = "";
   function update(nextImage, nextDo) {
     [image, doing] = [nextImage, nextDo];
     // Moving the swept concept itself changes nothing here.

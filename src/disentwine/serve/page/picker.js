@@ -7,6 +7,18 @@ const COUNT = 24;
 const uploads = new Map(); // run -> thumbnails of this visit
 let groups = 0;
 
+/** Whether a link's image can be shown; pictures of visitors are kept for a while only. */
+async function stillThere(run, image, signal) {
+  if (!image?.startsWith("u-")) return Boolean(image);
+  try {
+    await ask(`runs/${run.id}/images/${encodeURIComponent(image)}`, { signal });
+    return true;
+  } catch (error) {
+    if (error.status === 404) notice("The picture of this link is no longer kept here; this is another one.");
+    return error.status !== 404;
+  }
+}
+
 /** A strip of thumbnails; `onpick(image)` is called for each choice, also for the first one. */
 export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
   const name = `image-${++groups}`;
@@ -26,10 +38,16 @@ export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
 
   let offset = 0;
   async function load() {
-    const found = await ask(`runs/${run.id}/images?offset=${offset}&count=${COUNT}`, { signal });
-    offset += found.length;
-    more.before(...found.map((one) => thumbnail(one)));
-    more.hidden = found.length < COUNT || (run.examples && offset >= run.examples);
+    more.disabled = true; // pressed twice, the same would come twice
+    try {
+      const found = await ask(`runs/${run.id}/images?offset=${offset}&count=${COUNT}`, { signal });
+      offset += found.length;
+      more.before(...found.map((one) => thumbnail(one)));
+      more.hidden = found.length < COUNT || (run.examples && offset >= run.examples);
+    } catch (error) {
+      if (!signal.aborted) notice(error.message);
+    }
+    more.disabled = false;
   }
 
   function choose(image) {
@@ -45,7 +63,7 @@ export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
     try {
       const kept = await upload(run.id, picture, signal);
       own.unshift(kept);
-      strip.prepend(thumbnail(kept, "own"));
+      document.dispatchEvent(new CustomEvent("upload", { detail: { run: run.id, kept } }));
       choose(kept.image);
       onpick(kept.image);
     } catch (error) {
@@ -65,9 +83,12 @@ export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
     take(event.dataTransfer.files[0]);
   });
 
+  // Every strip of the run shows it, also those that it was not dropped on.
+  document.addEventListener("upload", ({ detail }) => detail.run === run.id && strip.prepend(thumbnail(detail.kept, "own")), { signal });
+
   strip.prepend(...own.map((kept) => thumbnail(kept, "own")));
   await load();
-  const first = chosen ?? strip.querySelector("input")?.value;
+  const first = (await stillThere(run, chosen, signal)) ? chosen : strip.querySelector("input")?.value;
   if (first) {
     choose(first);
     onpick(first);

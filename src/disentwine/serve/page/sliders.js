@@ -1,6 +1,6 @@
 // One slider a concept, in its own unit: what the image has, what training saw, what was set, what followed.
 
-import { button, h, title } from "./dom.js";
+import { button, h, short, title } from "./dom.js";
 
 const STEPS = 200;
 const BEYOND = 0.06; // how far a slider goes beyond what training saw
@@ -25,6 +25,9 @@ export function scaleOf({ low, high, step, kind, values = [] }) {
   return { min: down, max: up, step: by, write, say: (value) => values[Math.round(value)] ?? write(value).replace("-", "−") };
 }
 
+/** A value of a concept in words: the name of a category, or a short number. */
+export const written = (concept, value) => concept?.values?.[Math.round(value)] ?? short(value);
+
 /**
  * A group of sliders for concepts [{name, label, unit, kind, low, high, step}].
  * `seen` says what the range is of. `onset(name, value)` is called for each move, with undefined for giving a concept back to its causes.
@@ -47,7 +50,7 @@ function row(concept, onset, seen) {
   const label = title(concept.label ?? name);
   const scale = scaleOf(concept);
   const share = (value) => Math.min(1, Math.max(0, (value - scale.min) / (scale.max - scale.min)));
-  const id = `slider-${name}`;
+  const id = `slider-${name.replace(/\W/g, "-")}`;
   const bounds = { min: scale.min, max: scale.max, step: scale.step };
   const range = h("input", { type: "range", id, ...bounds, "aria-describedby": `${id}-about` });
   const number = concept.values?.length
@@ -80,7 +83,6 @@ function row(concept, onset, seen) {
     about.textContent = before === undefined ? trained : `here ${scale.say(before)} · ${trained}`;
     if (before !== undefined) track.style.setProperty("--own", share(before));
     if (value === undefined) return;
-    track.style.setProperty("--value", share(value));
     range.value = value;
     if (document.activeElement !== number) number.value = scale.write(value);
     const state = set ? ", set by you" : moved ? ", follows its causes" : "";

@@ -2,7 +2,7 @@
 
 import { format, read, remember, settle } from "../address.js";
 import { ask, newest, upload } from "../api.js";
-import { blobOf, button, h, notice, short, speak } from "../dom.js";
+import { blobOf, button, h, lead, notice, short, speak } from "../dom.js";
 import { picker } from "../picker.js";
 import { picture } from "../picture.js";
 import { sliders } from "../sliders.js";
@@ -13,7 +13,7 @@ export async function show(root, { run, runs, address, signal }) {
   const other = await ask(`runs/${others.find((one) => one.id === address.other)?.id ?? alike.id}`, { signal });
   const shared = run.concepts.filter(({ name }) => other.concepts.some((concept) => concept.name === name));
   let doing = Object.fromEntries(Object.entries(address.do).filter(([name]) => shared.some((concept) => concept.name === name)));
-  let image = null;
+  let [wanted, image] = [null, null];
   const original = picture("Original", { shape: run.shape });
   const truth = run.simulator && picture("Truth", { shape: run.shape });
   const controls = sliders(shared, { onset, legend: "Concepts of both" });
@@ -61,7 +61,7 @@ export async function show(root, { run, runs, address, signal }) {
   }
 
   async function choose(chosen) {
-    image = chosen;
+    wanted = chosen;
     try {
       const path = `images/${encodeURIComponent(chosen)}`;
       const [mine, theirs] = await Promise.all([
@@ -70,7 +70,8 @@ export async function show(root, { run, runs, address, signal }) {
       ]);
       // The same name may be another picture there, as other data or another split: then it is brought over.
       const same = theirs?.original === mine.original ? chosen : (await upload(other.id, blobOf(mine.original), signal)).image;
-      if (image !== chosen) return;
+      if (wanted !== chosen) return;
+      image = chosen;
       sides[0].use(chosen);
       sides[1].use(same);
       send();
@@ -87,7 +88,7 @@ export async function show(root, { run, runs, address, signal }) {
     location.hash = format({ ...read(), other: select.value });
   }
   const images = await picker({ run, chosen: address.image, signal, onpick: choose });
-  root.append(h("h1", { class: "unseen" }, "Compare"),
+  root.append(lead("Compare", "The same picture and the same change, by two models."),
     h("section", { class: "choose" }, images.element),
     h("section", { class: "side panel" }, h("div", { class: "pictures small" }, original.element, truth ? truth.element : ""), controls.element,
       h("div", { class: "tools" }, button("Reset", () => { doing = {}; send(); }), h("label", {}, "with ", select))),

@@ -1,7 +1,7 @@
 // Graph: what was learnt, with weights and confidence, beside what is true.
 
 import { diagram } from "../diagram.js";
-import { h, short, title } from "../dom.js";
+import { h, lead, short, title } from "../dom.js";
 
 const key = ({ source, target }) => `${source}>${target}`;
 
@@ -12,7 +12,7 @@ export async function show(root, { run }) {
   const found = new Set((learnt?.edges ?? []).map(key));
   const kind = (edge) => (!true_ ? "" : true_.has(key(edge)) ? "right" : true_.has(`${edge.target}>${edge.source}`) ? "turned" : "extra");
   let numbers = "";
-  root.append(h("h1", { class: "unseen" }, "Graph"));
+  root.append(lead("Graph", "An arrow leads from a cause to its effect. Beside it: how strong it is, and in how many of a hundred redrawn samples of the data it was found again."));
   if (learnt) {
     const missing = truth ? truth.edges.filter((edge) => !found.has(key(edge)) && !found.has(`${edge.target}>${edge.source}`)) : [];
     const edges = learnt.edges.map((edge) => ({ ...edge, kind: kind(edge) }));

@@ -3,19 +3,21 @@
 import { remember, settle } from "../address.js";
 import { ask, newest } from "../api.js";
 import { diagram } from "../diagram.js";
-import { blobOf, button, h, notice, save, short, speak, title } from "../dom.js";
+import { blobOf, button, h, lead, notice, save, short, speak, title } from "../dom.js";
 import { film } from "../film.js";
 import { picker } from "../picker.js";
 import { picture } from "../picture.js";
-import { sliders } from "../sliders.js";
+import { sliders, written } from "../sliders.js";
 
 const HINT = "Move a concept: its effects follow, its causes stay.";
+const LEAD = "What would this picture be, had one thing been different?";
 
 export async function show(root, { run, address, signal }) {
   const known = new Map(run.concepts.map((concept) => [concept.name, concept]));
   const units = (name) => known.get(name)?.unit ?? "";
   const say = (name) => title(known.get(name)?.label ?? name);
-  let image = null;
+  const tell = (name, value) => written(known.get(name), value);
+  let [wanted, image] = [null, null];
   let facts = null; // what the server knows of the image itself
   let last = null; // the newest answer
   let doing = Object.fromEntries(Object.entries(address.do).filter(([name]) => known.has(name)));
@@ -35,7 +37,7 @@ export async function show(root, { run, address, signal }) {
     signal,
     onanswer: async (answer, body) => {
       if (body.image !== image || !Object.keys(doing).length) return;
-      last = answer;
+      last = { ...answer, do: body.do };
       await draw();
       if (body.do === doing) stage.setAttribute("aria-busy", "false");
     },
@@ -65,10 +67,11 @@ export async function show(root, { run, address, signal }) {
   }
 
   async function choose(chosen) {
-    image = chosen;
+    wanted = chosen;
     try {
       const found = await ask(`runs/${run.id}/images/${encodeURIComponent(chosen)}`, { signal });
-      if (image !== chosen) return;
+      if (wanted !== chosen) return;
+      image = chosen;
       facts = found;
       last = null;
       await draw({ keep: Object.keys(doing).length > 0 });
@@ -84,40 +87,41 @@ export async function show(root, { run, address, signal }) {
     const before = answer?.before ?? facts.values ?? {};
     const now = answer?.after ?? before;
     const moved = answer?.moved ?? [];
-    const words = set.map((name) => `${say(name)} ${short(doing[name])} ${units(name)}`.trim()).join(", ");
+    const words = set.map((name) => `${say(name)} ${tell(name, doing[name])} ${units(name)}`.trim()).join(", ");
     controls.update({ before, after: now, set: doing, moved });
-    const values = Object.fromEntries(Object.keys(now).map((name) => [name, valueText(before[name], now[name], units(name))]));
+    const values = Object.fromEntries(Object.keys(now).map((name) => [name, valueText(tell(name, before[name]), tell(name, now[name]), units(name))]));
     graph?.update({ set, moved, cut: answer?.cut ?? [], values });
+    const real = answer ? answer.truth : facts.truth && facts.original;
     if (keep) return original.show(facts.original, "The original image");
     await Promise.all([
       original.show(facts.original, "The original image"),
       after.show(answer?.picture ?? facts.reconstruction, answer ? `The image had ${words}` : "The model’s own picture of the original", answer ? "model" : "model, nothing moved"),
-      truth && truth.show(answer ? answer.truth : facts.truth && facts.original, "The simulator’s picture", answer && !answer.truth ? "unknown for this image" : "simulator"),
+      truth && truth.show(real, "The simulator’s picture", real ? "simulator" : "unknown for this image"),
       difference && difference.show(answer?.difference ?? null, "Where model and truth differ", answer?.error ? `error ${short(answer.error.model, 2)}` : ""),
     ]);
     verdict.replaceChildren(...judge(answer));
-    if (answer) speak(`${words}. ${moved.length ? `Moved with it: ${moved.map((name) => `${say(name)} to ${short(now[name])} ${units(name)}`).join(", ")}.` : "Nothing else moved."} ${verdict.textContent}`);
+    if (answer) speak(`${words}. ${moved.length ? `Moved with it: ${moved.map((name) => `${say(name)} to ${tell(name, now[name])} ${units(name)}`).join(", ")}.` : "Nothing else moved."} ${verdict.textContent}`);
   }
 
   const tools = h("div", { class: "tools" },
     button("Reset", () => { doing = {}; changed(); }),
     button("Copy link", copyLink),
-    button("PNG", () => after.url && save(blobOf(after.url), `${run.name}-${image}-counterfactual.png`), { "aria-label": "Download the counterfactual as PNG" }),
-    button("JSON", () => save(new Blob([JSON.stringify(summary(), null, 2)], { type: "application/json" }), `${run.name}-${image}.json`), { "aria-label": "Download the numbers as JSON" }));
+    button("Save picture", () => after.url && save(blobOf(after.url), `${run.name}-${image}-counterfactual.png`), { "aria-label": "Download the counterfactual as PNG" }),
+    button("Save numbers", () => facts && save(new Blob([JSON.stringify(summary(), null, 2)], { type: "application/json" }), `${run.name}-${image}.json`), { "aria-label": "Download the numbers as JSON" }));
 
   async function copyLink() {
     settle();
     try {
       await navigator.clipboard.writeText(location.href);
-      notice("The link is copied.", { kind: "done" });
+      notice(image?.startsWith("u-") ? "The link is copied; your own picture is kept here for a while only." : "The link is copied.", { kind: "done" });
     } catch {
       notice("The address of this page is the link.", { kind: "done" });
     }
   }
 
   function summary() {
-    const { before = facts.values, after: values = facts.values, error = null, cut = [], moved = [] } = last ?? {};
-    return { run: run.name, model: run.model, data: run.data, image, do: doing, before, after: values, error, cut, moved };
+    const { before = facts.values, after: values = facts.values, error = null, cut = [], moved = [], do: done = {} } = last ?? {};
+    return { run: run.name, model: run.model, data: run.data, image, do: done, before, after: values, error, cut, moved };
   }
 
   const stage = h("section", { class: `stage panel${truth ? "" : " pair"}`, "aria-label": "Pictures" },
@@ -126,12 +130,12 @@ export async function show(root, { run, address, signal }) {
   const words = h("section", { class: "verdict panel", "aria-label": "In numbers" }, verdict, tools);
   const causes = graph && h("section", { class: "causes panel", "aria-label": "Graph" }, h("h2", {}, "What causes what"), graph.element);
   const images = await picker({ run, chosen: address.image, signal, onpick: choose });
-  root.append(h("h1", { class: "unseen" }, "Intervene"), h("section", { class: "choose" }, images.element), stage, side, causes ?? "", words, strip.element);
+  root.append(lead("Intervene", LEAD), h("section", { class: "choose" }, images.element), stage, side, causes ?? "", words, strip.element);
 }
 
 function valueText(before, now, unit) {
-  const to = `${short(now)}${unit === "degrees" ? "°" : ""}`;
-  return before === undefined || short(before) === short(now) ? to : `${short(before)} → ${to}`;
+  const to = `${now}${unit === "degrees" ? "°" : ""}`;
+  return before === now ? to : `${before} → ${to}`;
 }
 
 function judge(answer) {

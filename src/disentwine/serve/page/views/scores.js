@@ -1,24 +1,24 @@
 // Scores: what was measured, beside what chance alone would give.
 
 import { ask } from "../api.js";
-import { h, short, title } from "../dom.js";
+import { h, lead, short, title } from "../dom.js";
 
 export async function show(root, { run, signal }) {
   const scores = await ask(`runs/${run.id}/scores`, { signal });
-  root.append(h("h1", { class: "unseen" }, "Scores"));
+  root.append(lead("Scores", "What was measured on pictures that training did not see."));
   if (!scores.length) {
-    const command = h("code", {}, `disentwine evaluate ${run.name}`);
-    root.append(h("div", { class: "panel empty" }, h("p", {}, "Nothing has been measured yet. Measure it with ", command, " and open this view again.")));
+    const command = h("code", {}, `disentwine evaluate …/${run.name}`);
+    root.append(h("div", { class: "panel empty" }, h("p", {}, "Nothing has been measured yet. Measure it with ", command, ", the run’s folder, and open this view again.")));
     return;
   }
   const rows = scores.map(({ name, value, n, noise_floor: floor, about }) => {
     const [metric, concept] = name.split(":");
     const words = [title(metric.replaceAll("-", " ")), concept && h("span", { class: "of" }, ` ${concept.replaceAll("_", " ")}`)].filter(Boolean);
-    return h("tr", {}, h("th", { scope: "row", title: about ?? null }, words, about ? h("small", {}, about) : ""),
+    return h("tr", {}, h("th", { scope: "row" }, words, about ? h("small", {}, about) : ""),
       h("td", { class: "number strong" }, short(value)), h("td", { class: "number" }, short(floor)),
       h("td", { class: "gauge" }, gauge(value, floor)), h("td", { class: "number" }, n === null ? "–" : n.toLocaleString("en")));
   });
-  const heads = [["Score"], ["Value", "number"], ["Noise floor", "number"], ["0 to 1"], ["n", "number"]];
+  const heads = [["Score"], ["Value", "number"], ["Noise floor", "number"], ["0 to 1"], ["Images", "number"]];
   root.append(h("section", { class: "panel wide" },
     h("p", { class: "quiet" }, "The noise floor is what the same measure gives where there is nothing to find: a score near it says nothing."),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of scores" },

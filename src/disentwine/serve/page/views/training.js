@@ -2,24 +2,30 @@
 
 import { ask } from "../api.js";
 import { chart } from "../chart.js";
-import { h, notice, title } from "../dom.js";
+import { h, lead, notice, speak, title } from "../dom.js";
 
 const EVERY = 2000;
 const NO_TERM = new Set(["step", "kind", "seconds", "epoch"]);
 
 export async function show(root, { run, signal }) {
-  const state = h("p", { class: "state", role: "status" });
+  const state = h("p", { class: "state" });
   const progress = h("progress", { max: 1, "aria-label": "Progress of the training" });
   const charts = h("div", { class: "charts" });
   const recipe = h("details", {}, h("summary", {}, "Recipe"), h("pre", { tabindex: "0" }, run.recipe));
-  root.append(h("h1", { class: "unseen" }, "Training"), h("section", { class: "panel wide" }, state, progress), charts, h("section", { class: "panel wide" }, recipe));
+  root.append(lead("Training", "How far the model is from the pictures, term by term, while it learns: lower is better."), h("section", { class: "panel wide" }, state, progress), charts, h("section", { class: "panel wide" }, recipe));
+  const none = h("p", { class: "quiet" }, "Nothing has been logged yet.");
   const drawn = new Map();
   let rows = [];
+  let [timer, told] = [0, null];
+  signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
 
   async function look() {
     const found = await ask(`runs/${run.id}/training?after=0`, { signal });
     rows = found.rows;
-    state.textContent = found.finished ? `Finished after ${found.step.toLocaleString("en")} steps.` : `Step ${found.step.toLocaleString("en")} of ${found.steps.toLocaleString("en")}, training now.`;
+    const [step, steps] = [found.step, found.steps].map((count) => count.toLocaleString("en"));
+    state.textContent = found.finished ? `Finished after ${step} steps.` : `Step ${step} of ${steps}, ${found.running ? "training now" : "stopped: the same command goes on with it"}.`;
+    if (found.finished !== told) speak(state.textContent);
+    told = found.finished;
     progress.hidden = found.finished;
     progress.value = found.steps ? found.step / found.steps : 0;
     const terms = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((term) => !NO_TERM.has(term) && rows.some((row) => typeof row[term] === "number"));
@@ -31,7 +37,8 @@ export async function show(root, { run, signal }) {
       const points = (kind) => rows.filter((row) => (row.kind ?? "train") === kind && Number.isFinite(row[term])).map((row) => [row.step, row[term]]);
       drawn.get(term).update({ train: points("train"), validation: points("validation"), last: found.steps });
     }
-    if (!terms.length) charts.replaceChildren(h("p", { class: "quiet" }, "Nothing has been logged yet."));
+    if (terms.length) none.remove();
+    else charts.replaceChildren(none);
     return found.finished;
   }
 
@@ -42,8 +49,7 @@ export async function show(root, { run, signal }) {
       if (signal.aborted) return;
       notice(error.message);
     }
-    const timer = setTimeout(watch, document.hidden ? 5 * EVERY : EVERY);
-    signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+    if (!signal.aborted) timer = setTimeout(watch, document.hidden ? 5 * EVERY : EVERY);
   }
   await watch();
 }

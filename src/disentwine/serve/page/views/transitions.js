@@ -2,7 +2,7 @@
 
 import { remember } from "../address.js";
 import { ask, upload } from "../api.js";
-import { blobOf, button, h, notice, speak, title } from "../dom.js";
+import { blobOf, button, h, lead, notice, speak, title } from "../dom.js";
 import { picker } from "../picker.js";
 import { decoded, picture } from "../picture.js";
 
@@ -14,7 +14,7 @@ export async function show(root, { run, address, signal }) {
   const now = picture("Now", { shape, class: "main" });
   const truth = picture("Truth", { shape });
   const history = h("ol", { class: "frames history" });
-  let image = null;
+  let [wanted, image] = [null, null];
   let start = null;
   let pressed = (address.actions ?? "").split(",").filter((id) => labels.has(id)).slice(0, MOST);
   let steps = []; // pictures, the start first
@@ -45,6 +45,7 @@ export async function show(root, { run, address, signal }) {
       const last = pressed.length ? labels.get(pressed.at(-1)) : "the start";
       await now.show(steps.at(-1), `After ${last}`, pressed.length ? `after ${last}` : "the start");
       const true_ = pressed.length ? found.truths?.at(-1) ?? null : start;
+      if (mine !== turn) return;
       await truth.show(true_, "What the data have", true_ ? "from the data" : "not known");
       await drawHistory(mine);
       if (pressed.length) speak(`${last}: step ${pressed.length}.`);
@@ -82,10 +83,11 @@ export async function show(root, { run, address, signal }) {
   }
 
   async function choose(chosen) {
-    image = chosen;
+    wanted = chosen;
     try {
       const facts = await ask(`runs/${run.id}/images/${encodeURIComponent(chosen)}`, { signal });
-      if (image !== chosen) return;
+      if (wanted !== chosen) return;
+      image = chosen;
       start = facts.original;
       await act();
     } catch (error) {
@@ -94,16 +96,17 @@ export async function show(root, { run, address, signal }) {
   }
 
   const pair = {};
+  let ready = false; // strips choose their first picture themselves, which is no question yet
   const pick = (slot) => (chosen) => {
     pair[slot] = chosen;
-    if (pair.before && pair.after && pair.touched) retrieve(pair.before, pair.after);
-    pair.touched = true;
+    if (ready) retrieve(pair.before, pair.after);
   };
   const images = await picker({ run, chosen: address.image, signal, onpick: choose, label: "Start from" });
   const before = await picker({ run, signal, onpick: pick("before"), label: "Before" });
   const after = await picker({ run, signal, onpick: pick("after"), label: "After" });
+  ready = true;
   root.append(
-    h("h1", { class: "unseen" }, "Transitions"),
+    lead("Transitions", "Press an action, and see what becomes of the picture; or show two pictures, and see which action it was."),
     h("section", { class: "choose" }, images.element),
     h("section", { class: "stage pair panel", "aria-label": "Pictures" }, h("div", { class: "pictures" }, now.element, truth.element)),
     h("section", { class: "side panel" }, h("h2", {}, "Press an action"), h("div", { class: "actions" }, actions), h("div", { class: "tools" }, undo, reset)),

@@ -2,7 +2,7 @@
 
 import { ask, newest } from "../api.js";
 import { pairs, remember } from "../address.js";
-import { button, h, notice, speak } from "../dom.js";
+import { button, h, lead, notice, short, speak, title } from "../dom.js";
 import { picker } from "../picker.js";
 import { decoded, picture } from "../picture.js";
 import { sliders } from "../sliders.js";
@@ -14,7 +14,7 @@ export async function show(root, { run, address, signal }) {
   const original = picture("Original", { shape });
   const after = picture("From its codes", { shape, class: "main" });
   const names = Array.from({ length: run.latents }, (_, i) => run.latent_names?.[i] ?? `code ${i + 1}`);
-  let image = null;
+  let [wanted, image] = [null, null];
   let own = [];
   let codes = pairs(address.codes);
   let controls = null;
@@ -29,7 +29,7 @@ export async function show(root, { run, address, signal }) {
       const values = (list) => Object.fromEntries(list.map((value, i) => [i, value]));
       controls.update({ before: values(own), after: values(answer.codes), set: codes });
       await after.show(answer.picture, "The picture of these codes", Object.keys(codes).length ? "model" : "model, nothing moved");
-      speak("The picture has changed.");
+      speak(Object.entries(codes).map(([i, value]) => `${title(names[i])} ${short(value)}`).join(", ") || "Nothing is moved.");
     },
     onerror: (error) => notice(error.message),
   });
@@ -53,10 +53,11 @@ export async function show(root, { run, address, signal }) {
   }
 
   async function choose(chosen) {
-    image = chosen;
+    wanted = chosen;
     try {
       const facts = await ask(`runs/${run.id}/images/${encodeURIComponent(chosen)}`, { signal });
-      if (image !== chosen) return;
+      if (wanted !== chosen) return;
+      image = chosen;
       own = facts.codes ?? [];
       await original.show(facts.original, "The original image");
       changed();
@@ -67,7 +68,8 @@ export async function show(root, { run, address, signal }) {
 
   const images = await picker({ run, chosen: address.image, signal, onpick: choose });
   const stage = h("section", { class: "stage pair panel", "aria-label": "Pictures" }, h("div", { class: "pictures" }, original.element, after.element));
-  root.append(h("h1", { class: "unseen" }, "Traverse"), h("section", { class: "choose" }, images.element), stage, side);
+  const said = run.concepts.length ? "One concept at a time, all others held, its effects too: what each alone looks like." : "A picture is a few numbers to the model. Move one, and see what it stands for.";
+  root.append(lead("Traverse", said), h("section", { class: "choose" }, images.element), stage, side);
   if (run.capabilities.includes("generates")) root.append(samples(run, signal));
 }
 
