@@ -53,7 +53,7 @@ class Shifts(Model):
 
     def retrieve(self, x: Any, y: Any) -> Any:
         apart = [np.square(self.apply(x, name) / 255 - y / 255).mean() for name in self.actions]
-        likely = np.exp(-1000 * np.array(apart))
+        likely = np.exp(-1000 * (np.array(apart) - min(apart)))
         return likely / likely.sum()
 
 
