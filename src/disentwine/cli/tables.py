@@ -61,7 +61,8 @@ def print_scores(scores: Sequence[Score], *, title: str) -> None:
     caption = "floor: what the same estimator answers on codes dealt to the wrong images"
     if any(score.name.startswith("effect-") for score in scores):
         caption += "; of effects: what the reader gets wrong in the simulator's own images"
-    if scores and min(score.n for score in scores) < FEW:
+    # Scores of codes and factors have floors; others may need few images.
+    if min((score.n for score in scores if score.noise_floor is not None), default=FEW) < FEW:
         caption += f"\nfewer than {FEW} images: scores of codes and factors are mostly chance"
     columns = ("score", ">value", ">seed spread", ">floor", ">n", ">seconds")
     print_table(title, columns, rows, caption=caption)

@@ -191,6 +191,20 @@ def test_pictures_stay_in_sight_on_a_phone(visit: Any) -> None:
     assert page.locator(LIGHT).bounding_box()["height"] >= 32
 
 
+def test_a_value_that_is_refused_is_taken_back(visit: Any) -> None:
+    page = visit(MOVED)
+    settle(page)
+    number = page.locator("[data-concept=light_angle] input[type=number]")
+    number.fill("9999")
+    page.wait_for_function(
+        "() => document.getElementById('notice').textContent.includes('too far')"
+    )
+    number.press("Tab")
+    page.wait_for_function("() => location.hash.includes('light_angle:70')")
+    assert float(number.input_value()) == 70
+    visit.complaints.clear()  # the browser tells of the refusal on its console
+
+
 def test_what_is_seen_can_be_taken_home(visit: Any) -> None:
     page = visit(MOVED)
     settle(page)

@@ -8,13 +8,13 @@ const uploads = new Map(); // run -> thumbnails of this visit
 let groups = 0;
 
 /** Whether a link's image can be shown; pictures of visitors are kept for a while only. */
-async function stillThere(run, image, signal) {
-  if (!image?.startsWith("u-")) return Boolean(image);
+async function stillThere(run, image, signal, strip) {
+  if (!image || [...strip.querySelectorAll("input")].some(({ value }) => value === image)) return Boolean(image);
   try {
     await ask(`runs/${run.id}/images/${encodeURIComponent(image)}`, { signal });
     return true;
   } catch (error) {
-    if (error.status === 404) notice("The picture of this link is no longer kept here; this is another one.");
+    if (error.status === 404) notice("The picture of this link is not here; this is another one.");
     return error.status !== 404;
   }
 }
@@ -88,7 +88,7 @@ export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
 
   strip.prepend(...own.map((kept) => thumbnail(kept, "own")));
   await load();
-  const first = (await stillThere(run, chosen, signal)) ? chosen : strip.querySelector("input")?.value;
+  const first = (await stillThere(run, chosen, signal, strip)) ? chosen : strip.querySelector("input")?.value;
   if (first) {
     choose(first);
     onpick(first);

@@ -74,6 +74,9 @@ function row(concept, onset, seen) {
   });
   number.addEventListener("input", () => number.value !== "" && Number.isFinite(Number(number.value)) && onset(name, Number(number.value)));
 
+  number.addEventListener("blur", () => current !== undefined && (number.value = scale.write(current))); // an emptied box
+
+  let current;
   function update(before, value, set, moved) {
     element.classList.toggle("set", set);
     element.classList.toggle("moved", moved);
@@ -82,6 +85,7 @@ function row(concept, onset, seen) {
     const trained = `${seen} ${scale.say(low)} to ${scale.say(high)}`;
     about.textContent = before === undefined ? trained : `here ${scale.say(before)} · ${trained}`;
     if (before !== undefined) track.style.setProperty("--own", share(before));
+    current = value;
     if (value === undefined) return;
     range.value = value;
     if (document.activeElement !== number) number.value = scale.write(value);

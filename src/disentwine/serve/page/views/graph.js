@@ -12,7 +12,8 @@ export async function show(root, { run }) {
   const found = new Set((learnt?.edges ?? []).map(key));
   const kind = (edge) => (!true_ ? "" : true_.has(key(edge)) ? "right" : true_.has(`${edge.target}>${edge.source}`) ? "turned" : "extra");
   let numbers = "";
-  root.append(lead("Graph", "An arrow leads from a cause to its effect. Beside it: how strong it is, and in how many of a hundred redrawn samples of the data it was found again."));
+  const words = learnt ? "An arrow leads from a cause to its effect; beside it, how strong it is and how sure." : "This model learns no graph; this is the one that the data were made by.";
+  root.append(lead("Graph", words));
   if (learnt) {
     const missing = truth ? truth.edges.filter((edge) => !found.has(key(edge)) && !found.has(`${edge.target}>${edge.source}`)) : [];
     const edges = learnt.edges.map((edge) => ({ ...edge, kind: kind(edge) }));

@@ -42,8 +42,11 @@ export async function show(root, { run, address, signal }) {
       if (body.do === doing) stage.setAttribute("aria-busy", "false");
     },
     onerror: (error) => {
-      stage.setAttribute("aria-busy", "false");
+      // What is shown is what was last answered, and so is what the sliders and the address say.
       notice(error.message);
+      doing = last?.do ?? {};
+      remember({ do: doing });
+      draw().then(() => stage.setAttribute("aria-busy", "false"));
     },
   });
 
@@ -99,7 +102,8 @@ export async function show(root, { run, address, signal }) {
       truth && truth.show(real, "The simulator’s picture", real ? "simulator" : "unknown for this image"),
       difference && difference.show(answer?.difference ?? null, "Where model and truth differ", answer?.error ? `error ${short(answer.error.model, 2)}` : ""),
     ]);
-    verdict.replaceChildren(...judge(answer));
+    const beyond = set.filter((name) => doing[name] < known.get(name).low || doing[name] > known.get(name).high);
+    verdict.replaceChildren(...judge(answer), beyond.length ? h("span", { class: "beyond" }, `${beyond.map(say).join(", ")}: further than training saw, so this is a guess.`) : "");
     if (answer) speak(`${words}. ${moved.length ? `Moved with it: ${moved.map((name) => `${say(name)} to ${tell(name, now[name])} ${units(name)}`).join(", ")}.` : "Nothing else moved."} ${verdict.textContent}`);
   }
 

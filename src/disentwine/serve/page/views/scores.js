@@ -20,7 +20,7 @@ export async function show(root, { run, signal }) {
   });
   const heads = [["Score"], ["Value", "number"], ["Noise floor", "number"], ["0 to 1"], ["Images", "number"]];
   root.append(h("section", { class: "panel wide" },
-    h("p", { class: "quiet" }, "The noise floor is what the same measure gives where there is nothing to find: a score near it says nothing."),
+    h("p", { class: "quiet" }, "The noise floor is what the same measure answers by itself: chance, where more is better; the least that can be reached, where less is."),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of scores" },
       h("table", {}, h("caption", { class: "unseen" }, `Scores of ${run.name}`),
         h("thead", {}, h("tr", {}, heads.map(([text, kind]) => h("th", { scope: "col", class: kind ?? null }, text)))), h("tbody", {}, rows)))));

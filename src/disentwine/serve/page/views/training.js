@@ -12,7 +12,7 @@ export async function show(root, { run, signal }) {
   const progress = h("progress", { max: 1, "aria-label": "Progress of the training" });
   const charts = h("div", { class: "charts" });
   const recipe = h("details", {}, h("summary", {}, "Recipe"), h("pre", { tabindex: "0" }, run.recipe));
-  root.append(lead("Training", "How far the model is from the pictures, term by term, while it learns: lower is better."), h("section", { class: "panel wide" }, state, progress), charts, h("section", { class: "panel wide" }, recipe));
+  root.append(lead("Training", "What the model is trained to make small, term by term, over the steps of the training."), h("section", { class: "panel wide" }, state, progress), charts, h("section", { class: "panel wide" }, recipe));
   const none = h("p", { class: "quiet" }, "Nothing has been logged yet.");
   const drawn = new Map();
   let rows = [];
@@ -28,13 +28,15 @@ export async function show(root, { run, signal }) {
     told = found.finished;
     progress.hidden = found.finished;
     progress.value = found.steps ? found.step / found.steps : 0;
-    const terms = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((term) => !NO_TERM.has(term) && rows.some((row) => typeof row[term] === "number"));
+    // What is only watched, such as the weights of a graph, comes after the losses.
+    const losses = rows.filter(({ kind }) => kind !== "watched");
+    const terms = [...new Set([...losses, ...rows].flatMap((row) => Object.keys(row)))].filter((term) => !NO_TERM.has(term) && rows.some((row) => typeof row[term] === "number"));
     for (const term of terms) {
       if (!drawn.has(term)) {
         drawn.set(term, chart(title(term.replaceAll("_", " "))));
         charts.append(drawn.get(term).element);
       }
-      const points = (kind) => rows.filter((row) => (row.kind ?? "train") === kind && Number.isFinite(row[term])).map((row) => [row.step, row[term]]);
+      const points = (kind) => rows.filter((row) => (row.kind === "watched" ? "train" : row.kind ?? "train") === kind && Number.isFinite(row[term])).map((row) => [row.step, row[term]]);
       drawn.get(term).update({ train: points("train"), validation: points("validation"), last: found.steps });
     }
     if (terms.length) none.remove();
