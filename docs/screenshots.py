@@ -81,7 +81,7 @@ def photograph_all(browser: Any, address: str, folder: Path) -> list[Path]:
         page.wait_for_selector(".view")
         for run in page.evaluate("fetch('api/runs').then(answer => answer.json())"):
             page.goto(f"{address}#/first/{run['id']}")
-            page.wait_for_selector("#main[aria-busy=false] .view")
+            page.wait_for_selector(f"#tabs a[href*='{run['id']}']")
             for view in page.locator("#tabs a").all_text_contents():
                 page.goto(f"{address}#/{view.lower()}/{run['id']}?image=t-3")
                 page.wait_for_selector(f"#main[aria-busy=false] .view.{view.lower()}")
