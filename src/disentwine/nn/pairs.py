@@ -66,12 +66,14 @@ class PairNetworks(nn.Module):
             left, right = torch.baddbmm(self.b[:, None], every, self.U), torch.bmm(every, self.V)
             sides = Sides(*(side.view(-1, nodes, side.shape[-1]) for side in (left, right)))
             w, c = (part.repeat_interleave(n, dim=0) for part in (self.w, self.c))
-            return self._joined(sides, w[:, None], c).unflatten(0, (-1, n)).transpose(0, 1)
+            alpha = self._joined(sides, w[:, None], c)
+            return alpha.view(-1, n, nodes, nodes).transpose(0, 1)
         asked = chosen.flatten()
         every = x.repeat_interleave(chosen.shape[1], dim=0)
         left = torch.baddbmm(self.b[asked][:, None], every, self.U[asked])
         sides = Sides(left, torch.bmm(every, self.V[asked]))
-        return self._joined(sides, self.w[asked][:, None], self.c[asked]).unflatten(0, (n, -1))
+        alpha = self._joined(sides, self.w[asked][:, None], self.c[asked])
+        return alpha.view(n, -1, nodes, nodes)
 
     def _joined(self, sides: Sides, w: Tensor, c: Tensor) -> Tensor:
         """Logits (stack, nodes, nodes), with weights (stack, 1, hidden) and constants (stack,)."""
