@@ -21,8 +21,8 @@ def training_range(model: Intervenes, dataset: Dataset | None, name: str) -> tup
     >>> pendulum = data.Pendulum(size=32)
     >>> model = CausalVAE.for_data(pendulum, edges=tuple(pendulum.graph.edges))
     >>> low, high = training_range(model, pendulum, "light_angle")
-    >>> low == pendulum.column("light_angle").min()
-    True
+    >>> round(low), round(high)
+    (54, 132)
     """
     if dataset is not None and name in dataset.names:
         column = dataset.column(name)[dataset.split["train"]]
