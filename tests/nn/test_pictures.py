@@ -35,6 +35,13 @@ def test_pictures_of_another_shape_are_refused(model: VAE, shape: tuple[int, ...
         model.represent(np.zeros(shape, np.uint8))
 
 
+def test_pictures_may_be_read_only(model: VAE, recwarn: pytest.WarningsRecorder) -> None:
+    kept = pictures(2)
+    kept.flags.writeable = False
+    assert model.represent(kept).shape == (2, 4)
+    assert not recwarn.list
+
+
 def test_one_picture_is_answered_with_one(model: VAE) -> None:
     stack = pictures(3)
     assert model.reconstruct(stack[0]).shape == (16, 12, 3)

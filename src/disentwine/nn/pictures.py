@@ -82,7 +82,9 @@ def answer_in_kind(
 
 
 def _as_stack(x: Any) -> tuple[Tensor, bool]:
-    pictures = x if isinstance(x, Tensor) else torch.from_numpy(np.ascontiguousarray(x))
+    pictures = (
+        x if isinstance(x, Tensor) else torch.from_numpy(np.require(x, requirements=("C", "W")))
+    )
     if pictures.dtype != torch.uint8 or pictures.ndim not in (3, 4):
         raise UsageError(
             f"images must be uint8 arrays (height, width, channels) or a stack of them, or float "
