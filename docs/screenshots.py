@@ -25,6 +25,8 @@ HERE = Path(__file__).parent / "images"
 BROWSERS = ("chromium", "google-chrome")
 SCENE = "#/intervene?image=t-3&do=light_angle:75&film=light_angle"
 DRAWN = (".frames img", ".stage[aria-busy=false]", ".verdict b")
+PAINTED = """() => [...document.querySelectorAll(".picture.main, ol.frames")]
+  .every((place) => place.querySelector("img"))"""
 LAPTOP, PHONE = {"width": 1280, "height": 852}, {"width": 390, "height": 844}
 MODES: dict[str, dict[str, Any]] = {
     "laptop": {"viewport": LAPTOP, "color_scheme": "light"},
@@ -85,7 +87,7 @@ def photograph_all(browser: Any, address: str, folder: Path) -> list[Path]:
             for view in page.locator("#tabs a").all_text_contents():
                 page.goto(f"{address}#/{view.lower()}/{run['id']}?image=t-3")
                 page.wait_for_selector(f"#main[aria-busy=false] .view.{view.lower()}")
-                page.wait_for_load_state("networkidle")
+                page.wait_for_function(PAINTED)
                 made.append(folder / f"{run['name']}-{view.lower()}-{mode}.png")
                 page.screenshot(path=made[-1], full_page=True)
     return made
