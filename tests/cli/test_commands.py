@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from disentwine.errors import StorageError
+
 TINY = """
 data: {name: pendulum, size: 32}
 model: {name: beta-vae, latent: 3, network: mlp}
@@ -143,3 +145,18 @@ def test_a_finished_demo_is_shown_again(command: Any, monkeypatch: pytest.Monkey
     assert again.code == 0
     assert "finished already" in again.out
     assert first.out.splitlines()[-1] == again.out.splitlines()[-1]
+
+
+def test_scores_are_told_also_where_they_cannot_be_kept(
+    command: Any, recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert command("train", recipe, "--out", "runs/first").code == 0
+
+    def full(*_: Any) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr("disentwine.report.kept.keep_scores", full)
+    answer = command("evaluate", "runs/first", "--metrics", "none")
+    assert answer.code == 0, answer.err
+    assert "reconstruction-error" in answer.out
+    assert "does not keep its scores: the disk is full" in answer.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,7 @@ def evaluate(
 
     from disentwine.cli.show import scores_title
     from disentwine.cli.tables import print_comparison, print_scores, print_skipped
+    from disentwine.errors import StorageError
     from disentwine.models.baselines import BASELINES
     from disentwine.report import evaluate_baseline, evaluate_run
     from disentwine.report.kept import keep_scores
@@ -61,7 +63,10 @@ def evaluate(
             )
             for name in (BASELINES if baselines == "all" else filter(None, baselines.split(",")))
         }
-    keep_scores(loaded, found.scores)
+    try:
+        keep_scores(loaded, found.scores)
+    except StorageError as error:  # a run that others own can be measured too
+        print(f"disentwine: warning: the run does not keep its scores: {error}", file=sys.stderr)
     if as_json:
         step = {"step": loaded.checkpoint.step}
         rows = [{**to_json(score), **step} for score in found.scores]

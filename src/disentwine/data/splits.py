@@ -25,3 +25,14 @@ def random_split(n: int, *, test: int, validation: int, seed: int) -> dict[str, 
         "validation": np.sort(order[test : test + validation]),
         "test": np.sort(order[:test]),
     }
+
+
+def spread(indices: IndexArray, limit: int) -> IndexArray:
+    """At most so many of sorted indices, evenly: neighbours in a data set look alike.
+
+    >>> spread(np.arange(10), 3)
+    array([0, 4, 9])
+    """
+    if len(indices) <= limit:
+        return indices
+    return indices[np.linspace(0, len(indices) - 1, limit).astype(np.int64)]

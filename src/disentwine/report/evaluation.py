@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Intervenes, Model
 from disentwine.contracts.score import Score
+from disentwine.data.splits import spread
 from disentwine.errors import DataError
 from disentwine.metrics.activity import active_units
 from disentwine.metrics.reconstruction import reconstruction_error
@@ -221,9 +222,7 @@ def evaluate_baseline(
 def held_out(dataset: Dataset, limit: int) -> tuple[str, IndexArray]:
     """Name and indices of the images to evaluate on, at most `limit`, spread over the split."""
     for name in ("test", "validation"):
-        indices = dataset.split[name]
-        if len(indices) > limit:
-            indices = indices[np.linspace(0, len(indices) - 1, limit).astype(np.int64)]
+        indices = spread(dataset.split[name], limit)
         if len(indices) > 0:
             return name, indices
     raise DataError("the test and validation splits are empty: give the data set more images")

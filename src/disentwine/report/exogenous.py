@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.score import Score
+from disentwine.data.splits import spread
 from disentwine.nn.modes import evaluating
 from disentwine.objectives.hsic import independence_test
 from disentwine.training.sampling import BatchSource
@@ -45,11 +46,11 @@ def exogenous_scores(
     labelled = indices[np.isfinite(dataset.factors[indices]).all(axis=1)]
     if not isinstance(model, Exogenous) or len(labelled) < 2:
         return []
-    some = labelled[_spread(len(labelled), TESTED)]
+    some = spread(labelled, TESTED)
     batch = BatchSource(dataset, device=next(model.parameters()).device).take(some)
     with evaluating(model):
         code = model.exogenous(batch.x, batch.u)
-        slopes = model.injectivity(batch.x[_spread(len(some), DECODED)])
+        slopes = model.injectivity(batch.x[spread(np.arange(len(some)), DECODED)])
     found = independence_test(code, batch.u, seed=seed)
     n = len(some)
     return [
@@ -78,8 +79,3 @@ def exogenous_scores(
             },
         ),
     ]
-
-
-def _spread(n: int, most: int) -> IndexArray:
-    """At most so many of n places, from the first to the last: neighbours in a data set look alike."""
-    return np.linspace(0, n - 1, min(most, n)).astype(np.int64)

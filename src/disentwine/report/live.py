@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from disentwine import figures
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model
+from disentwine.data.splits import spread
 from disentwine.training.fit import OnSave
 from disentwine.training.run import Run
 from disentwine.training.storage import write_atomically
@@ -21,9 +20,7 @@ def live_figures(path: Path, dataset: Dataset) -> OnSave:
 
     Images are of the validation split; the report shows the test split when training is done.
     """
-    indices = dataset.split["validation"]
-    chosen = indices[np.linspace(0, len(indices) - 1, min(PAIRS, len(indices))).astype(np.int64)]
-    originals = dataset.images[chosen]
+    originals = dataset.images[spread(dataset.split["validation"], PAIRS)]
 
     def draw(model: Model, step: int) -> None:
         run = Run(path)

@@ -13,6 +13,7 @@ import torch
 
 from disentwine import figures
 from disentwine.contracts.model import Decodes, Generates, Opposed
+from disentwine.data.splits import spread
 from disentwine.nn.pictures import to_uint8
 from disentwine.report.action_sections import actions, confusions
 from disentwine.report.interventions import adjacency, causes, effects, interventions
@@ -30,9 +31,7 @@ DEVIATIONS = np.linspace(-2, 2, 9)
 
 def reconstructions(subject: Subject) -> Section:
     """Originals beside reconstructions, spread over the held-out split."""
-    indices = subject.found.indices
-    chosen = indices[np.linspace(0, len(indices) - 1, min(PAIRS, len(indices))).astype(np.int64)]
-    originals = subject.dataset.images[chosen]
+    originals = subject.dataset.images[spread(subject.found.indices, PAIRS)]
     figure = figures.image_pairs(originals, subject.model.reconstruct(originals))
     score = subject.found.score("reconstruction-error")
     error = f" The mean squared error of a pixel is {number(score.value)}." if score else ""
@@ -42,7 +41,7 @@ def reconstructions(subject: Subject) -> Section:
         f"model keeps of them.{error}",
         Picture(
             "reconstructions",
-            f"{len(chosen)} original images, their reconstructions and the difference",
+            f"{len(originals)} original images, their reconstructions and the difference",
             figures.to_png_bytes(figure),
         ),
     )

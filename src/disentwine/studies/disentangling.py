@@ -14,6 +14,7 @@ from disentwine.contracts.model import Model
 from disentwine.contracts.score import Score
 from disentwine.data.dsprites import places
 from disentwine.data.files import existing_files
+from disentwine.data.splits import spread
 from disentwine.metrics.accuracy import attribute_accuracy
 from disentwine.metrics.activity import active_units
 from disentwine.metrics.mig import mig
@@ -185,17 +186,6 @@ def _attributes(model: Model, dataset: Dataset, test: IndexArray, limit: int) ->
     found = attribute_accuracy(codes, dataset.factors[train], test_codes, dataset.factors[test])
     each = zip(dataset.names, found.details["per_attribute"], strict=True)
     return [found, *(Score(f"{found.name}:{name}", value, n=found.n) for name, value in each)]
-
-
-def spread(indices: IndexArray, limit: int) -> IndexArray:
-    """At most so many of sorted indices, evenly: their first ones would all be of one shape.
-
-    >>> spread(np.arange(10), 3)
-    array([0, 4, 9])
-    """
-    if len(indices) <= limit:
-        return indices
-    return indices[np.linspace(0, len(indices) - 1, limit).astype(np.int64)]
 
 
 def best_setting(

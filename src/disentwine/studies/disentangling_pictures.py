@@ -13,11 +13,12 @@ import torch
 from disentwine import figures
 from disentwine.contracts.dataset import FloatArray, UInt8Array
 from disentwine.contracts.model import Decodes
+from disentwine.data.splits import spread
 from disentwine.figures.bars import grouped_bars
 from disentwine.figures.comparison import STYLES
 from disentwine.nn.pictures import to_uint8
 from disentwine.studies.courses import read_course
-from disentwine.studies.disentangling import MINUTES, spread
+from disentwine.studies.disentangling import MINUTES
 from disentwine.studies.pictures import Pictures
 from disentwine.studies.study import Published, result_rows
 from disentwine.studies.trials import Outcome

@@ -14,12 +14,12 @@ import torch
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Layered, Model
 from disentwine.contracts.score import Score
+from disentwine.data.splits import spread
 from disentwine.figures.layers import ACTIVE
 from disentwine.objectives.elbo import kl_to_standard_normal
 from disentwine.report.evaluation import Infers, evaluate
 from disentwine.report.likelihood import log_likelihood
 from disentwine.studies.courses import costs, read_course
-from disentwine.studies.disentangling import spread
 from disentwine.studies.ladder_pictures import (
     activity_pictures,
     class_pictures,

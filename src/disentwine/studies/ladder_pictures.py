@@ -12,9 +12,9 @@ import yaml
 from disentwine import figures
 from disentwine.contracts.dataset import FloatArray
 from disentwine.contracts.model import Layered
+from disentwine.data.splits import spread
 from disentwine.figures.comparison import STYLES
 from disentwine.studies.courses import read_course
-from disentwine.studies.disentangling import spread
 from disentwine.studies.pictures import Pictures
 from disentwine.studies.trials import Outcome
 from disentwine.training.recipe import Recipe

@@ -38,7 +38,8 @@ def test_every_view_opens_named_and_in_its_width(visit: Any, scheme: str, phone:
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
         nameless = page.evaluate(
             """() => [...document.querySelectorAll("button, select, input, [role=img]")]
-              .filter(e => !e.hidden && !e.ariaLabel && !e.labels?.length && !e.textContent.trim())
+              .filter(e => !e.hidden && !e.ariaLabel && !e.labels?.length
+                && (e.tagName === "SELECT" || !e.textContent.trim()))
               .map(e => e.outerHTML)"""
         )
         assert not nameless
