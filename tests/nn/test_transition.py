@@ -58,7 +58,7 @@ def test_a_node_depends_on_its_parents_only() -> None:
     x = x.clone()
     x[:, 7] += 1
     after = model.become(x, given, TABLE)
-    moved = (after - before).abs().amax((0, 1, 3)) > 1e-6
+    moved = (after - before).abs().amax((0, 1, 3)) > 1e-4
     assert moved.tolist() == [i == 3 for i in range(10)]
 
 

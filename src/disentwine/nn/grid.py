@@ -13,19 +13,15 @@ Reduction = Literal[4, 8, 16]
 """Pixels of an image's side for one of the grid's."""
 
 
-class Residual(nn.Module):
-    """x + f(x), with a 3x3 and a 1x1 convolution for f."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.f = nn.Sequential(
-            *(nn.ReLU(), nn.Conv2d(width, width, 3, padding=1)),
-            *(nn.ReLU(), nn.Conv2d(width, width, 1)),
-        )
+class Sum(nn.ModuleList):
+    """What several modules make of the same, added."""
 
     def forward(self, x: Tensor) -> Tensor:
-        change: Tensor = self.f(x)
-        return x + change
+        first, *others = self
+        total: Tensor = first(x)
+        for other in others:
+            total = total + other(x)
+        return total
 
 
 def grid_of(image_shape: ImageShape, reduction: Reduction) -> tuple[int, int]:
@@ -43,22 +39,28 @@ def grid_encoder(
 ) -> nn.Sequential:
     """Images to (n, out_channels, rows, columns); 4x4 pixels are folded into channels first.
 
+    A linear map of each position's own pixels is added: it learns colours and places in few updates,
+    and leaves to the convolutions what is not linear.
+
     >>> import torch
     >>> encoder = grid_encoder((64, 64, 3), 32, reduction=8, width=48)
     >>> encoder(torch.zeros(2, 3, 64, 64)).shape
     torch.Size([2, 32, 8, 8])
     """
-    return nn.Sequential(
-        PadToMultiple(reduction),
-        nn.Conv2d(image_shape[2], width, 4, 4),
+    channels = image_shape[2]
+    convolutions = nn.Sequential(
+        nn.Conv2d(channels, width, 4, 4),
         *(
             layer
             for _ in range(_halvings(reduction))
-            for layer in (nn.ReLU(), nn.Conv2d(width, width, 4, 2, 1))
+            for layer in (*_curve(width), nn.Conv2d(width, width, 4, 2, 1))
         ),
-        Residual(width),
-        *(nn.ReLU(), nn.Conv2d(width, out_channels, 1)),
+        _residual(width),
+        *_curve(width),
+        nn.Conv2d(width, out_channels, 1),
     )
+    linear = nn.Conv2d(channels, out_channels, reduction, reduction)
+    return nn.Sequential(PadToMultiple(reduction), Sum([linear, convolutions]))
 
 
 def grid_decoder(
@@ -66,17 +68,35 @@ def grid_decoder(
 ) -> nn.Sequential:
     """The mirror of `grid_encoder`; returns logits or means (n, channels, height, width)."""
     height, columns, channels = image_shape
-    return nn.Sequential(
+    convolutions = nn.Sequential(
         nn.Conv2d(in_channels, width, 3, padding=1),
-        Residual(width),
+        _residual(width),
         *(
             layer
             for _ in range(_halvings(reduction))
-            for layer in (nn.ReLU(), nn.ConvTranspose2d(width, width, 4, 2, 1))
+            for layer in (*_curve(width), nn.ConvTranspose2d(width, width, 4, 2, 1))
         ),
-        *(nn.ReLU(), nn.Conv2d(width, 16 * channels, 3, padding=1), nn.PixelShuffle(4)),
-        CropTo(height, columns),
+        *_curve(width),
+        *(nn.Conv2d(width, 16 * channels, 3, padding=1), nn.PixelShuffle(4)),
     )
+    linear = nn.Sequential(
+        nn.Conv2d(in_channels, reduction**2 * channels, 1), nn.PixelShuffle(reduction)
+    )
+    return nn.Sequential(Sum([linear, convolutions]), CropTo(height, columns))
+
+
+def _curve(width: int) -> tuple[nn.Module, nn.Module]:
+    """What stands between two convolutions."""
+    return nn.GroupNorm(math.gcd(width, 8), width), nn.SiLU()
+
+
+def _residual(width: int) -> Sum:
+    """x + f(x), with a 3x3 and a 1x1 convolution for f."""
+    f = nn.Sequential(
+        *(*_curve(width), nn.Conv2d(width, width, 3, padding=1)),
+        *(nn.SiLU(), nn.Conv2d(width, width, 1)),
+    )
+    return Sum([nn.Identity(), f])
 
 
 def _halvings(reduction: Reduction) -> int:

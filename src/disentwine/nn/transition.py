@@ -110,9 +110,8 @@ class TransitionLayer(nn.Module):
         self.noise_value = nn.Linear(noise, width)
         self.gather = nn.Linear(width, width)
         self.stand = nn.Parameter(torch.randn(nodes, width) / math.sqrt(2))
-        self.first = nn.Linear(width, 2 * width)
-        self.shift = nn.Parameter(torch.randn(actions, 2 * width))
-        self.gain = nn.Parameter(0.1 * torch.randn(actions, 2 * width))
+        self.first = nn.Linear(width + actions, 2 * width)
+        nn.init.normal_(self.first.weight.detach()[:, width:])  # actions differ from the start
         self.second = nn.Linear(2 * width, width)
         self.norm = nn.LayerNorm(width)
         self.aim = nn.Parameter(torch.randn(codebooks, width, dimensions) / math.sqrt(width))
@@ -172,15 +171,10 @@ class TransitionLayer(nn.Module):
     ) -> Tensor:
         """Log-probabilities (n, s, nodes, codes) of what nodes become, given the graph (eq. 2)."""
         message = self._listen(x, graph.edges) + self.stand
-        touched = graph.mask[..., None]
-        zero = self.shift.new_zeros(1, self.shift.shape[1])
-        shift, gain = torch.cat([self.shift, zero]), torch.cat([self.gain, zero])
-        if chosen is None:
-            shift, gain = shift[None, :, None], gain[None, :, None]
-        else:
-            shift, gain = shift[chosen][:, :, None], gain[chosen][:, :, None]
-        hidden = torch.addcmul(self.first(message), touched, shift).relu()
-        hidden = torch.addcmul(hidden, hidden, touched * gain)
+        told = torch.eye(self.actions + 1, self.actions, device=x.device, dtype=x.dtype)
+        told = told[None, :, None] if chosen is None else told[chosen][:, :, None]
+        heard = torch.cat([message, graph.mask[..., None] * told], dim=-1)
+        hidden = self.first(heard).relu()
         outcome = self.norm(message + self.second(hidden))
         books = outcome.unflatten(2, (len(self.leave), -1))
         mean, scale = spread(table)
