@@ -29,7 +29,7 @@ class BetaTCVAE(LatentModel):
         beta: weight of the total correlation.
         gamma: weight of what each dimension differs from the prior.
         estimator: of $\log q(z)$, "stratified" or "weighted".
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
     >>> import torch

@@ -24,7 +24,7 @@ class BetaVAE(LatentModel):
         beta: the divergence's weight (Burgess' gamma when a capacity is given).
         capacity: C at the end of training, in nats; none for the objective of 2017.
         warm_up_steps: updates over which beta, or C when one is given, rises from 0.
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
     >>> import torch

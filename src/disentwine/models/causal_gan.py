@@ -53,7 +53,7 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         reconstruction_weight: of the squared error, summed over pixels, in the encoder's loss.
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         opponent_learning_rate: of the onlookers' Adam.
 
     >>> from disentwine.data import Pendulum

@@ -60,7 +60,7 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         discovery: how the graph is learnt from an empty start before A's weights are trained with all
             the rest: "independence" of exogenous terms, or the paper's "least-squares" under an
             augmented Lagrangian, which is often wrong where labels are determined by others.
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
     >>> from disentwine.data import Pendulum

@@ -38,7 +38,7 @@ class LayeredCausalVAE(LayeredModel):
         label_share: share of the training images that are painted from their labels, not their codes.
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
-        network: the encoder, "compact", "standard" or "mlp".
+        network: the encoder, "compact", "normed", "standard" or "mlp".
 
     >>> from disentwine.data import Pendulum
     >>> pendulum = Pendulum(size=32)

@@ -37,7 +37,7 @@ class UnsupervisedCausalVAE(LatentModel):
         concept_count: k; none takes the number of factors.
         dimensions: d, numbers a concept.
         alpha: weight of the acyclicity H(A) (eq. 13).
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
     >>> model = UnsupervisedCausalVAE(image_shape=(16, 16, 1), factors=0, concept_count=3)

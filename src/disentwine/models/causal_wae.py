@@ -77,7 +77,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
             it is printed.
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         opponent_units: of each of the discriminator's four hidden layers.
         opponent_learning_rate: of the discriminator's Adam.
 

@@ -48,7 +48,7 @@ class LayeredCausalWAE(LayeredModel):
         label_share: share of the training images that are painted from their labels, not their codes.
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
-        network: the encoder, "compact", "standard" or "mlp".
+        network: the encoder, "compact", "normed", "standard" or "mlp".
         opponent_units: of each of the discriminator's four hidden layers.
         opponent_learning_rate: of the discriminator's Adam.
 

@@ -41,7 +41,7 @@ class ConditionVAE(CausalModel[Tensor]):
         dimensions: d, numbers a concept.
         label_deviation: $\lambda_2$, 1 in the paper; smaller ties concepts more closely to labels.
         label_dropout: share of training images whose labels the encoder is not shown.
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
     >>> from disentwine.data import Pendulum

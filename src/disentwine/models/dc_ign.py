@@ -36,7 +36,7 @@ class DCIGN(LatentModel):
             those without causes where the graph is known, as effects cannot be held.
         dimensions: of the code, for each factor.
         invariance: $\eta$, how strongly codes of held factors are pulled to their mean.
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
     >>> model = DCIGN(image_shape=(16, 16, 1), varied=(0, 1))

@@ -31,7 +31,7 @@ class DIPVAEII(LatentModel):
         lambda_od: weight of the off-diagonal covariances.
         lambda_d: weight of the variances; as `lambda_od` for 2D shapes, half of it for CelebA.
         lambda_3: weight of the third moments; 200 for 2D shapes, 0 for CelebA.
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
     >>> import torch

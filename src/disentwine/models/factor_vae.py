@@ -32,7 +32,7 @@ class FactorVAE(LatentModel):
         image_shape: (height, width, channels); `for_data` reads it from the data set.
         latent: number of latent dimensions.
         gamma: weight of the total correlation; the paper takes 35 for 2D shapes.
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
         opponent_units: of each of the discriminator's six hidden layers.
         opponent_learning_rate: of the discriminator's Adam.

@@ -38,7 +38,7 @@ class InfoGAN(Model):
         noise: dimensions of z.
         information_weight: $\lambda$.
         slope_weight: of the penalty that keeps the discriminator flat at true images.
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         opponent_learning_rate: of the discriminator's Adam.
 
     >>> model = InfoGAN(image_shape=(16, 16, 1), latent=3, classes=2)

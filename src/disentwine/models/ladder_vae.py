@@ -30,7 +30,7 @@ class LadderVAE(HierarchicalModel):
         importance_samples: K draws of z an image, whose importance-weighted bound is maximised; with
             one it is the usual bound, with exact divergences.
         importance_from: updates made with one draw before K are taken: fine-tuning.
-        network: "mlp", or "compact" or "standard" convolutions between pixels and the first layer.
+        network: "mlp", or "compact", "normed" or "standard" convolutions between pixels and the first layer.
         likelihood: "bernoulli" pixels, or "gaussian" ones with a variance each, as z_1 says.
 
     >>> import torch

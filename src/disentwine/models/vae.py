@@ -19,7 +19,7 @@ class VAE(LatentModel):
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
         latent: number of latent dimensions.
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
         warm_up_steps: updates over which the divergence's weight rises from 0 to 1.
 

@@ -25,7 +25,7 @@ class WAEGAN(Autoencoder):
         image_shape: (height, width, channels); `for_data` reads it from the data set.
         latent: number of latent dimensions.
         lambda_gan: $\lambda$, the penalty's weight beside squared errors summed over pixels.
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
         opponent_units: of each of the discriminator's four hidden layers.
         opponent_learning_rate: of the discriminator's Adam.
 

@@ -20,7 +20,7 @@ class WAEMMD(Autoencoder):
         image_shape: (height, width, channels); `for_data` reads it from the data set.
         latent: number of latent dimensions.
         lambda_mmd: $\lambda$, the discrepancy's weight beside squared errors summed over pixels.
-        network: "compact", "standard" or "mlp".
+        network: "compact", "normed", "standard" or "mlp".
 
     >>> import torch
     >>> model = WAEMMD(image_shape=(16, 16, 1), latent=4)

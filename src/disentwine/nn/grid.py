@@ -7,7 +7,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from disentwine.nn.convolutional import CropTo, ImageShape, PadToMultiple
+from disentwine.nn.convolutional import CropTo, ImageShape, PadToMultiple, normed
 
 Reduction = Literal[4, 8, 16]
 """Pixels of an image's side for one of the grid's."""
@@ -53,10 +53,10 @@ def grid_encoder(
         *(
             layer
             for _ in range(_halvings(reduction))
-            for layer in (*_curve(width), nn.Conv2d(width, width, 4, 2, 1))
+            for layer in (*normed(width), nn.Conv2d(width, width, 4, 2, 1))
         ),
         _residual(width),
-        *_curve(width),
+        *normed(width),
         nn.Conv2d(width, out_channels, 1),
     )
     linear = nn.Conv2d(channels, out_channels, reduction, reduction)
@@ -74,9 +74,9 @@ def grid_decoder(
         *(
             layer
             for _ in range(_halvings(reduction))
-            for layer in (*_curve(width), nn.ConvTranspose2d(width, width, 4, 2, 1))
+            for layer in (*normed(width), nn.ConvTranspose2d(width, width, 4, 2, 1))
         ),
-        *_curve(width),
+        *normed(width),
         *(nn.Conv2d(width, 16 * channels, 3, padding=1), nn.PixelShuffle(4)),
     )
     linear = nn.Sequential(
@@ -85,15 +85,10 @@ def grid_decoder(
     return nn.Sequential(Sum([linear, convolutions]), CropTo(height, columns))
 
 
-def _curve(width: int) -> tuple[nn.Module, nn.Module]:
-    """What stands between two convolutions."""
-    return nn.GroupNorm(math.gcd(width, 8), width), nn.SiLU()
-
-
 def _residual(width: int) -> Sum:
     """x + f(x), with a 3x3 and a 1x1 convolution for f."""
     f = nn.Sequential(
-        *(*_curve(width), nn.Conv2d(width, width, 3, padding=1)),
+        *(*normed(width), nn.Conv2d(width, width, 3, padding=1)),
         *(nn.SiLU(), nn.Conv2d(width, width, 1)),
     )
     return Sum([nn.Identity(), f])
