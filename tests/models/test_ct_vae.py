@@ -69,6 +69,8 @@ def test_actions_go_by_name_or_number_and_repeat(images: np.ndarray) -> None:
 
 
 def test_wrong_actions_are_told(images: np.ndarray) -> None:
+    with pytest.raises(UsageError, match="rivals need known actions"):
+        small(rivals=2, labels="latent")
     with pytest.raises(UsageError, match=r"no action '\+z'"):
         small().apply(images, "+z")
     for number in (4, -1):
@@ -132,6 +134,41 @@ def test_weights_weigh_their_terms() -> None:
     assert set(losses.terms) - set(alone.terms) == set(TransitionWeights.__dataclass_fields__)
     own: MCQVAE = model.autoencoder
     assert torch.allclose(own.loss(Batch(x, torch.zeros(3, 0))).total, alone.total)
+
+
+def test_rivals_are_the_opposite_and_others_at_random() -> None:
+    model = small(rivals=2, edges="expected").train()
+    action = torch.tensor([0, 1, 2, 3] * 50)
+    tried = model._tried(action)
+    assert tried is not None
+    assert torch.equal(tried[:, 0], action)
+    assert torch.equal(tried[:, 1], torch.tensor([1, 0, 3, 2] * 50))
+    assert {tuple(pair) for pair in tried[:, [0, 2]].tolist()} == {
+        (a, b) for a in range(4) for b in range(4) if a // 2 != b // 2
+    }
+    assert (tried[:, 3] == 4).all()
+    assert model.eval()._tried(action) is None, "what is measured is measured on all"
+
+
+def test_with_rivals_losses_are_those_of_the_same_actions_among_all() -> None:
+    everything = small(edges="expected").train()
+    few = small(edges="expected", rivals=2).train()
+    for model in (everything, few):
+        model.layer.noise_value.weight.data.zero_()
+    x, y = torch.randint(0, 8, (2, 5, 8))
+    action = torch.tensor([0, 1, 2, 3, 0])
+    torch.manual_seed(1)
+    tried = few._tried(action)
+    assert tried is not None
+    torch.manual_seed(1)
+    found = few.transition_terms(few.look_up(x), x, y, action)
+    expected = everything.transition_terms(everything.look_up(x), x, y, action)
+    for name in set(expected) - {"l_a"}:
+        assert torch.allclose(found[name], expected[name], atol=1e-4), name
+    log_p = everything.layer(everything.look_up(x), everything.table)[0]
+    fit = log_p.gather(3, y[:, None, :, None].expand(-1, 5, -1, -1))[..., 0].sum(2)
+    among = fit.gather(1, tried[:, :-1]).log_softmax(1)
+    assert torch.allclose(found["l_a"], -among[:, 0], atol=1e-4)
 
 
 def test_joint_training_reaches_the_encoder_through_both_images() -> None:

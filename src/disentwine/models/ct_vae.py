@@ -82,6 +82,9 @@ class CTVAE(Model):
         labels: "known", or "latent": pairs are learnt from without being told their actions, as a
             mixture of as many actions as there are, all equally often; `match` then finds their names.
         two_way: retrieve an action also by its opposite, which should make x of y.
+        rivals: other actions that a pair's own is compared with in an update, its opposite first and
+            the rest at random; all of them when omitted. Few are as good, and sooner computed, where
+            there are many.
         weights: of the losses of the second stage.
         layer_width: numbers a node of the graph.
         heads: of the attention over parents.
@@ -110,6 +113,7 @@ class CTVAE(Model):
         joint: bool = False,
         labels: Literal["known", "latent"] = "known",
         two_way: bool = False,
+        rivals: Count | None = None,
         weights: TransitionWeights = WEIGHTS,
         layer_width: Count = 64,
         heads: Count = 4,
@@ -128,9 +132,11 @@ class CTVAE(Model):
         super().__init__()
         if layer_width % heads:
             raise UsageError(f"layer_width={layer_width} must be a multiple of heads={heads}")
+        if rivals is not None and labels == "latent":
+            raise UsageError("rivals need known actions: leave it away where labels are 'latent'")
         self.image_shape, self.actions = image_shape, actions
         self.pretraining, self.joint, self.weights = pretraining, joint, weights
-        self.labels, self.two_way = labels, two_way
+        self.labels, self.two_way, self.rivals = labels, two_way, rivals
         self.register_buffer("places", torch.arange(len(actions)))
         self.layer_width, self.heads, self.hidden = layer_width, heads, hidden
         self.activation, self.edges = activation, edges
@@ -202,25 +208,27 @@ class CTVAE(Model):
             action: (n,)
         """
         nothing = torch.full_like(action, len(self.actions))
+        tried = self._tried(action)
+        own = action if tried is None else torch.zeros_like(action)
         nodes = self.layer.nodes(vectors, self.table)
-        graph = self.layer.graph(nodes)
-        log_p = self.layer.become(nodes, graph, self.table)
-        fit = -negative_log_likelihood(log_p[:, :-1], y[:, None])  # (n, actions)
+        graph = self.layer.graph(nodes, tried)
+        log_p = self.layer.become(nodes, graph, self.table, tried)
+        fit = -negative_log_likelihood(log_p[:, :-1], y[:, None])  # (n, actions or rivals + 1)
         if self.labels == "latent":
-            action = fit.argmax(1)
+            own = fit.argmax(1)
             l_y, l_a = unlabelled(fit)
         else:
-            l_y = -fit.gather(1, action[:, None])[:, 0]
-            l_a = F.cross_entropy(fit, action, reduction="none")
+            l_y = -fit.gather(1, own[:, None])[:, 0]
+            l_a = F.cross_entropy(fit, own, reduction="none")
         identity = torch.eye(nodes.shape[1], device=nodes.device, dtype=nodes.dtype)
-        still = graph.of(nothing)
+        still = graph.of(torch.full_like(action, fit.shape[1]))
         kept = self.layer.become(
             nodes,
             still._replace(edges=identity.expand_as(still.edges)),
             self.table,
             nothing[:, None],
         )
-        done = graph.of(action)
+        done = graph.of(own)
         return {
             "l_x": negative_log_likelihood(log_p[:, -1], x),
             "l_id_y": negative_log_likelihood(kept[:, 0], x),
@@ -231,6 +239,18 @@ class CTVAE(Model):
             "l_m": edge_count(done.edges[:, 0]),
             "l_dep": lonely_nodes(done.no_parents[:, 0]),
         }
+
+    def _tried(self, action: Tensor) -> Tensor | None:
+        """Each pair's action (n,), its rivals and doing nothing, (n, rivals + 2); none for all."""
+        actions = len(self.actions)
+        if self.rivals is None or not self.training or self.rivals >= actions - 1:
+            return None
+        opposite = torch.tensor(self._opposites(), device=action.device)[action]
+        order = torch.rand(len(action), actions, device=action.device)
+        order.scatter_(1, opposite[:, None], 2.0).scatter_(1, action[:, None], 3.0)
+        return torch.cat(
+            [order.topk(self.rivals + 1).indices, torch.full_like(action, actions)[:, None]], dim=1
+        )
 
     def after_update(self) -> None:
         """Let the codebooks follow the batch that was just learnt from."""
