@@ -57,7 +57,13 @@ def test_variants_are_compared_with_one_seed() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("labels", ["known", "latent"])
 def test_everything_is_measured_and_drawn(tmp_path: Path, labels: str) -> None:
-    trial = Trial("ct-vae", "shapes3d", 0, "ct-vae-shapes3d", (*TINY, f"model.labels={labels}"))
+    trial = Trial(
+        "ct-vae",
+        "shapes3d",
+        0,
+        "ct-vae-shapes3d",
+        (*TINY, f"model.labels={labels}", "model.rivals=null"),
+    )
     quick = partial(measure, most=12, reader_steps=1, siamese_steps=1)
     outcome = make_trial(trial, tmp_path, quick)
     names = {found["name"] for found in outcome.scores}

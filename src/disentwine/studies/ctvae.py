@@ -64,7 +64,7 @@ VARIANTS = {
         "model.codebook_training=gradient",
     ),
     "joint": ("model.joint=true",),
-    "latent actions": ("model.labels=latent",),
+    "latent actions": ("model.labels=latent", "model.rivals=null"),
 }
 """What is compared on one data set and with one seed."""
 
@@ -90,7 +90,7 @@ SIAMESE = "siamese:"
 
 
 def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
-    """CT-VAE on every data set at hand, and its variants on one of them."""
+    """CT-VAE on every data set at hand; in a second stage, its variants on one of them."""
     if profile == "smoke":
         return [_trial(SMALL, seed, *QUICK) for seed in seeds[:2]]
     found: dict[str, Setting] = {}
@@ -98,10 +98,11 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
         pictures = SAME.get(setting[0], setting[0])
         if pictures not in found and _at_hand(setting):
             found[pictures] = setting
-    made = [_trial(setting, seed) for setting in found.values() for seed in seeds]
+    made = [_trial(setting, seed) for seed in seeds for setting in found.values()]
     compared = found.get(COMPARED_ON, SETTINGS[1])
     return made + [
-        _trial(compared, seeds[0], *overrides, note=note) for note, overrides in VARIANTS.items()
+        replace(_trial(compared, seeds[0], *overrides, note=note), stage=2)
+        for note, overrides in VARIANTS.items()
     ]
 
 
