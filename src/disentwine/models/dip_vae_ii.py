@@ -18,7 +18,7 @@ from disentwine.objectives.elbo import kl_to_standard_normal
 
 class DIPVAEII(LatentModel):
     r"""Maximise $\mathrm{ELBO} - \lambda_{od} \sum_{i \neq j} C_{ij}^2 - \lambda_d \sum_i (C_{ii} - 1)^2
-    - \lambda_3 \|M\|^2$ with $C = \mathrm{Cov}_{q(z)}[z]$ (eq. 7) and M the third central moments of $q(z)$.
+    - \lambda_3 \|m\|^2$ with $C = \mathrm{Cov}_{q(z)}[z]$ (eq. 7) and m the third central moments of $q(z)$.
 
     Suits data with fewer factors than the code has dimensions: some may stay unused.
 
