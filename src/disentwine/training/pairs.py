@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -101,14 +102,16 @@ class PairSource:
         return torch.is_grad_enabled()
 
     def _codes(self, indices: IndexArray) -> Tensor:
-        if self.table is None and self._worth_a_table():
+        if self.table is None and self.worth_a_table:
             self.table = self._encode_all()
         if self.table is not None:
             where = torch.from_numpy(indices).to(self.table.device)
             return self.table.index_select(0, where).long()
         return self._encode(indices)
 
-    def _worth_a_table(self) -> bool:
+    @cached_property
+    def worth_a_table(self) -> bool:
+        """Whether images are looked at more than once; counted once, there may be millions of pairs."""
         return len(np.unique(self.pairs[:, :2])) <= 2 * self.drawn
 
     def _encode_all(self) -> Tensor:
