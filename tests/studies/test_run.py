@@ -55,7 +55,7 @@ class InThisProcess:
 
 @pytest.fixture
 def study(monkeypatch):
-    monkeypatch.setattr(trials, "_pool", InThisProcess)
+    monkeypatch.setattr(trials, "workers", InThisProcess)
 
     def make(*made, stages=None):
         return Study(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
-import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -24,6 +21,7 @@ from disentwine.progress import ProgressBar
 from disentwine.report.kept import SCORES
 from disentwine.report.scoring import to_json
 from disentwine.studies.courses import Watch, read_course, recorded
+from disentwine.studies.workers import end_if_stopped, workers
 from disentwine.training.recipe import Recipe, read_recipe
 from disentwine.training.run import Run, is_run, load_run
 from disentwine.training.storage import canonical_json, make_folder, write_atomically
@@ -144,23 +142,19 @@ def run_trials(
     failed: dict[Trial, BaseException] = {}
     outcomes: dict[Trial, Outcome] = {}
     bar = ProgressBar(label, total=len(trials), show=progress)
-    with one_thread_each(), _pool(jobs, reused=watch is None) as pool, bar:
+    with workers(jobs, reused=watch is None) as pool, bar:
         futures: dict[Future[Outcome], Trial] = {
             pool.submit(make_trial, trial, runs, measure, watch): trial for trial in trials
         }
-        try:
-            for future in as_completed(futures):
-                trial, error = futures[future], future.exception()
-                if error is None:
-                    outcomes[trial] = future.result()
-                else:
-                    failed[trial] = error
-                bar.advance()
-                if on_trial is not None:
-                    on_trial(trial)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for future in as_completed(futures):
+            trial, error = futures[future], future.exception()
+            if error is None:
+                outcomes[trial] = future.result()
+            else:
+                failed[trial] = error
+            bar.advance()
+            if on_trial is not None:
+                on_trial(trial)
     if failed:
         reasons = [
             f"{trial.folder(runs).name}: {type(error).__name__}: {error}"
@@ -175,6 +169,7 @@ def run_trials(
 
 def make_trial(trial: Trial, runs: Path, measure: Measure, watch: Watch | None = None) -> Outcome:
     """Train and measure one trial in this process, or read what was measured before."""
+    end_if_stopped()
     known = read_trial(trial, runs)
     if known is not None:
         return known
@@ -226,21 +221,3 @@ def _seconds(subject: Run | Baseline) -> float:
         return 0.0
     course = read_course(subject.path)
     return float(course[-1]["seconds"] if course else subject.status.get("seconds", 0.0))
-
-
-def _pool(jobs: int, *, reused: bool) -> ProcessPoolExecutor:
-    spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, spawn, max_tasks_per_child=None if reused else 1)
-
-
-@contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Processes started inside compute with one thread: several with more would fight."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})

@@ -1,0 +1,105 @@
+"""Processes that train side by side, and end with the one that started them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from disentwine.errors import Interrupted
+
+stopping: Any = None
+"""In a worker: the event that tells all of them to begin nothing more."""
+
+
+@contextmanager
+def workers(jobs: int, *, reused: bool) -> Iterator[ProcessPoolExecutor]:
+    """So many processes of one thread each; whatever interrupts them is told to every one.
+
+    Arguments:
+        jobs: how many.
+        reused: whether a process takes one task after the other; otherwise each has a new one.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    stopped = spawn.Event()
+    pool = ProcessPoolExecutor(
+        jobs,
+        spawn,
+        initializer=_end_with_parent,
+        initargs=(stopped,),
+        max_tasks_per_child=None if reused else 1,
+    )
+    others = set(multiprocessing.active_children())
+    with _one_thread_each(), _interrupted_by_sigterm(), pool:
+        try:
+            yield pool
+        except BaseException:
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.terminate()  # a training saves its state before it ends
+            raise
+
+
+def end_if_stopped() -> None:
+    """End this process if nobody waits any more for what it would make."""
+    parent = multiprocessing.parent_process()
+    orphaned = parent is not None and not parent.is_alive()
+    if orphaned or (stopping is not None and stopping.is_set()):
+        os._exit(128 + signal.SIGTERM)
+
+
+def _end_with_parent(stopped: Any) -> None:
+    """In a worker: be terminated when the parent is, however that came about."""
+    global stopping  # the only way from an initializer to a task
+    stopping = stopped
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        while True:  # a training saves on the first, a process without task ends by the next
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM interrupt as Ctrl-C does, so that results are written of what is complete."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Interrupted(
+            "the study was stopped; run the same command to go on", signal_number=number
+        )
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes started inside compute with one thread: several with more would fight."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})

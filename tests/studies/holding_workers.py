@@ -1,0 +1,24 @@
+"""A process whose two workers go on until they are told to stop, then say that they have saved."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from disentwine.studies.workers import end_if_stopped, workers
+from disentwine.training.signals import PoliteStop
+
+
+def hold(folder: Path) -> None:
+    end_if_stopped()
+    with PoliteStop() as stop:
+        (folder / f"{os.getpid()}.started").touch()
+        while stop.requested is None:
+            time.sleep(0.01)
+        (folder / f"{os.getpid()}.saved").touch()
+
+
+if __name__ == "__main__":
+    with workers(2, reused=True) as pool:
+        for future in [pool.submit(hold, Path(sys.argv[1])) for _ in range(6)]:
+            future.result()

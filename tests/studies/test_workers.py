@@ -1,0 +1,43 @@
+"""Workers end with the process that started them, and save before."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("holding_workers.py")
+PATIENCE = 120.0
+
+
+def wait_for(condition) -> None:
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, "it takes too long"
+        time.sleep(0.05)
+
+
+def runs(number: int) -> bool:
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_save_and_end_when_their_parent_does(tmp_path, how) -> None:
+    parent = subprocess.Popen([sys.executable, SCRIPT, tmp_path], stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: len(list(tmp_path.glob("*.started"))) == 2)
+    workers = [int(path.stem) for path in tmp_path.glob("*.started")]
+    os.kill(parent.pid, how)
+    said = parent.communicate(timeout=PATIENCE)[1]
+    if how == signal.SIGTERM:
+        assert "run the same command to go on" in said
+    wait_for(lambda: not any(runs(worker) for worker in workers))
+    assert {int(path.stem) for path in tmp_path.glob("*.saved")} == set(workers)
+    assert len(list(tmp_path.glob("*.started"))) == 2, "nothing new was begun"
