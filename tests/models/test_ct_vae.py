@@ -182,6 +182,25 @@ def test_joint_training_reaches_the_encoder_through_both_images() -> None:
     assert all(p.grad is not None and p.grad.any() for p in model.autoencoder.encoder.parameters())
 
 
+def test_matching_does_not_ask_for_opposites_before_there_are_names(images: np.ndarray) -> None:
+    """In two ways too, the names are those of one way, and graphs come in their order."""
+    one, two = (
+        small(labels="latent", edges="expected", two_way=two_way) for two_way in (False, True)
+    )
+    x, y = images, images[::-1].copy()
+    named = np.array([2, 0, 1])
+    for model in (one, two):
+        model.match(x, y, named)
+    assert torch.equal(one.places, two.places)
+    assert two.two_way
+    pixels = torch.rand(2, 1, 16, 16)
+    found = one.graphs(pixels)
+    one.places.copy_(torch.arange(4))
+    unnamed = one.graphs(pixels)
+    assert torch.equal(found.mask[:, :4], unnamed.mask[:, two.places])
+    assert torch.equal(found.mask[:, 4], unnamed.mask[:, 4])
+
+
 def test_matching_gives_latent_actions_their_names(images: np.ndarray) -> None:
     model = small(labels="latent")
     x = np.random.default_rng(1).integers(0, 256, (40, 16, 16, 1), dtype=np.uint8)

@@ -87,6 +87,11 @@ def test_factors_that_do_not_move_are_told_from_those_that_do():
     reader = Known(None, DATA.names, np.zeros(2), np.ones(2), np.zeros(2))
     leak, own = leak_scores(Oracle(), reader, PAIRS, most=20)
     assert leak.value == own.value == leak.noise_floor == 0
+    blind = Known(None, DATA.names, np.zeros(2), np.ones(2), np.array([0.9, 0.0]))
+    found = leak_scores(Oracle(), blind, PAIRS, most=20)
+    assert sum(score.n for score in found) == 20, "of the other factor: acted on or not"
+    blind = Known(None, DATA.names, np.zeros(2), np.ones(2), np.ones(2))
+    assert leak_scores(Oracle(), blind, PAIRS, most=20) == []
 
 
 def test_models_without_these_actions_are_not_measured():

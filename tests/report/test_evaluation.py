@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from disentwine import VAE
+from disentwine.contracts.model import Batch, Losses
+from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.metrics.activity import active_units
 from disentwine.metrics.reconstruction import reconstruction_error
+from disentwine.report.evaluation import evaluate
+from disentwine.training.trainer import Trainer
 
 
 def test_black_for_white_costs_one_and_the_same_image_nothing() -> None:
@@ -32,3 +37,49 @@ def test_only_units_that_vary_are_active() -> None:
     codes = np.random.default_rng(0).normal(size=(500, 3)) * [1.0, 0.05, 0.5] + [0, 9, 0]
     score = active_units(codes)
     assert (score.value, score.details["alive"]) == (2, [True, False, True])
+
+
+@pytest.fixture
+def sorted_shades() -> Arrays:
+    """One shade after the other, from black to white."""
+    shades = np.repeat(np.linspace(0, 255, 1200).astype(np.uint8), 16).reshape(-1, 4, 4, 1)
+    everything = np.arange(1200)
+    made = Arrays(images=shades)
+    made.split = {"train": everything, "validation": everything, "test": everything}
+    return made
+
+
+class Moments(VAE):
+    """A VAE whose loss is the variance of the shades in a batch."""
+
+    def loss(self, batch: Batch) -> Losses:
+        return Losses({"variance": batch.x.mean((1, 2, 3)).var(correction=0)})
+
+
+def test_moments_of_a_batch_are_nearly_those_of_sorted_data(sorted_shades: Arrays) -> None:
+    """Of 1,200 shades in batches of 256: a batch in sorted order would have 1/22 of the variance."""
+    model = Moments.for_data(sorted_shades, latent=2)
+    found = evaluate(model, sorted_shades, "none")
+    variance = found.score("variance")
+    assert variance is not None
+    assert variance.value == pytest.approx(1 / 12, rel=0.2)
+    trainer = Trainer(
+        model,
+        sorted_shades,
+        steps=1,
+        batch_size=4,
+        learning_rate=0.001,
+        clip_norm=None,
+        precision="32-true",
+        device="cpu",
+        seed=0,
+    )
+    assert trainer.validate()["variance"] == pytest.approx(1 / 12, rel=0.2)
+
+
+def test_codes_come_in_the_order_of_their_images(sorted_shades: Arrays) -> None:
+    model = VAE.for_data(sorted_shades, latent=2)
+    found = evaluate(model, sorted_shades, "none")
+    assert found.codes is not None
+    expected = model.represent(sorted_shades.images[found.indices])
+    assert np.allclose(found.codes, expected, atol=1e-5)

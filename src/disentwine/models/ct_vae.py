@@ -366,15 +366,22 @@ class CTVAE(Model):
             action: (n,) the number of the action that made each.
         """
         self.places.copy_(torch.arange(len(self.actions)))
-        q = np.asarray(self.retrieve(x, y), dtype=np.float64)
+        two_way, self.two_way = self.two_way, False  # without names there are no opposites
+        try:
+            q = np.asarray(self.retrieve(x, y), dtype=np.float64)
+        finally:
+            self.two_way = two_way
         counts = np.zeros((len(self.actions), len(self.actions)))
         np.add.at(counts, (np.asarray(action), q.argmax(1)), 1)
         self.places.copy_(torch.from_numpy(linear_sum_assignment(-counts)[1]))
 
     @torch.no_grad()
     def graphs(self, x: Tensor) -> ActionGraph:
-        """M and R of images under every action and under none."""
-        return self.layer.graph(self.layer.nodes(self.look_up(self.indices(x)), self.table))
+        """M and R of images under every action, in the order of `actions`, and under none."""
+        found = self.layer.graph(self.layer.nodes(self.look_up(self.indices(x)), self.table))
+        order = torch.cat([self.places, self.places.new_tensor([len(self.actions)])])
+        edges, mask, alpha = (part[:, order] for part in (found.edges, found.mask, found.alpha))
+        return ActionGraph(edges, mask, alpha, found.alpha_none)
 
     def action_number(self, action: str | int) -> int:
         """The number of an action, or an error that names the nearest one."""

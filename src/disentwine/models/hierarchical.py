@@ -200,7 +200,7 @@ class HierarchicalModel(Model):
         """
         if codes is None and layer is not None:
             raise UsageError(f"layer={layer}: also give that layer's codes to start from")
-        index = self._index(layer or len(self.layers))
+        index = self._index(len(self.layers) if layer is None else layer)
         weight = next(self.parameters())
         noise = [weight.new_empty(n, size).normal_() for size in self.layers[: index + 1]]
         top = noise.pop() if codes is None else codes.to(weight).expand_as(noise.pop())

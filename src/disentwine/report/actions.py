@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,8 @@ MOST_PAIRS = 2000
 WALK = 5
 WALKS = 40
 """Images a factor that take five steps."""
+READABLE = 0.5
+"""The largest error, in deviations of the label, of a reader who can tell whether a factor moved."""
 
 
 def action_scores(model: Any, pairs: Transitions, *, most: int = MOST_PAIRS) -> list[Score]:
@@ -129,7 +130,8 @@ def leak_scores(
 ) -> list[Score]:
     """How far factors that were not acted on are moved, read back from the model's images.
 
-    The noise floor is what the reader sees move between real images and their reconstructions.
+    The noise floor is what the reader sees move between real images and their reconstructions. What
+    the reader cannot read from real images is left out: of it a blind one would see nothing move.
 
     Arguments:
         model: one that *transitions*.
@@ -141,20 +143,27 @@ def leak_scores(
         return []
     x, y, actions = pairs.batch(_held_out(pairs)[:most])
     real = reader(y)
-    held = np.ones((len(actions), len(reader.names)), dtype=bool)
-    held[np.arange(len(actions)), pairs.factor_of_action[actions]] = False
+    readable = np.asarray(reader.error) <= READABLE
+    own = np.zeros((len(actions), len(reader.names)), dtype=bool)
+    own[np.arange(len(actions)), pairs.factor_of_action[actions]] = True
+    held, acted = ~own & readable, own & readable
     moved = np.abs(reader(apply_each(model, x, actions)) - real) / reader.scale
     alone = np.abs(reader(model.reconstruct(y)) - real) / reader.scale
-    leak = Score(
-        "action-leak",
-        float(moved[held].mean()),
-        len(actions),
-        noise_floor=float(alone[held].mean()),
-        details={"about": "mean movement of factors not acted on, in deviations of the label"},
-    )
-    own = Score("action-error", float(moved[~held].mean()), len(actions))
-    about = {"about": "mean error of the factor acted on, in deviations of the label"}
-    return [leak, replace(own, noise_floor=float(alone[~held].mean()), details=about)]
+    errors = dict(zip(reader.names, np.round(reader.error, 3).tolist(), strict=True))
+    return [
+        Score(
+            name,
+            float(moved[where].mean()),
+            int(where.any(axis=1).sum()),
+            noise_floor=float(alone[where].mean()),
+            details={"about": f"{about}, in deviations of the label", "reader's error": errors},
+        )
+        for name, where, about in (
+            ("action-leak", held, "mean movement of factors not acted on"),
+            ("action-error", acted, "mean error of the factor acted on"),
+        )
+        if where.any()
+    ]
 
 
 def _held_out(pairs: Transitions) -> IndexArray:

@@ -57,7 +57,7 @@ def drawn_values(
     factor: Factor, column: FloatArray, n: int, rng: np.random.Generator
 ) -> FloatArray:
     """Half on the data's grid, the values of other images; half off it, drawn evenly between the 2nd
-    and 98th percentile. Names and yes-or-no have nothing off their grid.
+    and 98th percentile. Only continuous factors have anything off their grid.
 
     >>> colour = Factor("colour", kind="categorical", values=("red", "blue"))
     >>> drawn_values(colour, np.ones(5), 3, np.random.default_rng(0))
@@ -67,7 +67,7 @@ def drawn_values(
     least, most = np.quantile(known, [0.02, 0.98])
     values = rng.uniform(least, most, n)
     on_grid = np.arange(n) % 2 == 0
-    if factor.kind in ("categorical", "binary"):
+    if factor.kind != "continuous":
         on_grid[:] = True
     values[on_grid] = rng.choice(known, on_grid.sum())
     return values

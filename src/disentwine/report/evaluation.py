@@ -27,7 +27,7 @@ from disentwine.report.exogenous import exogenous_scores
 from disentwine.report.reader import train_reader
 from disentwine.report.scoring import MetricNames, chosen_metrics, score_codes
 from disentwine.training.run import Run
-from disentwine.training.sampling import BatchSource
+from disentwine.training.sampling import BatchSource, in_mixed_order
 from disentwine.training.trainer import VALIDATION_BATCH, fixed_noise
 
 REPORTED = ("z-diff", "sap", "mig", "mic-tic")
@@ -147,9 +147,10 @@ def evaluate(
     source = BatchSource(dataset, device=next(model.parameters()).device)
     means = _WeightedMeans()
     codes = []
+    order = in_mixed_order(np.arange(len(indices)))
     with fixed_noise(seed):
         for start in range(0, len(indices), VALIDATION_BATCH):
-            chunk = indices[start : start + VALIDATION_BATCH]
+            chunk = indices[order[start : start + VALIDATION_BATCH]]
             batch = source.take(chunk, step=step)
             pictures = dataset.images[chunk]
             for name, value in model.loss(batch).means().items():
@@ -177,7 +178,7 @@ def evaluate(
         )
         for name, value in found.items()
     ]
-    table = np.concatenate(codes)
+    table = np.concatenate(codes)[np.argsort(order)]
     numbers = table if table.ndim == 2 and np.issubdtype(table.dtype, np.floating) else None
     if numbers is None:
         skipped = dict.fromkeys(chosen_metrics(metrics), "the codes are no table of numbers")

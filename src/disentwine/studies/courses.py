@@ -100,7 +100,12 @@ def scores_after(course: Course, minutes: Sequence[int], names: Sequence[str]) -
         if course and course[-1]["seconds"] >= NEARLY * 60 * limit:
             record = [r for r in course if r["seconds"] <= 60 * limit][-1]
             found += [
-                Score(f"{name}-after-{limit}-minutes", record["scores"][name], n=record["step"])
+                Score(
+                    f"{name}-after-{limit}-minutes",
+                    record["scores"][name],
+                    n=1,
+                    details={"step": record["step"]},
+                )
                 for name in names
                 if name in record["scores"]
             ]

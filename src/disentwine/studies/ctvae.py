@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import yaml
@@ -134,7 +134,8 @@ def measure(
         model.match(*pairs.batch(pairs.pairs["validation"][:most]))
     scores = action_scores(model, pairs, most=most)
     scores += walk_scores(model, pairs)
-    scores += leak_scores(model, _reader(data, reader_steps), pairs, most=most)
+    for leak in leak_scores(model, _reader(data, reader_steps), pairs, most=most):
+        scores += [leak, Score(f"{leak.name}-floor", cast(float, leak.noise_floor), leak.n)]
     test = np.random.default_rng(0).permutation(pairs.dataset.split["test"])[: 2 * most]
     images = pairs.dataset.images[test]
     scores.append(reconstruction_error(images, model.reconstruct(images)))
@@ -244,7 +245,9 @@ CTVAE = Study(
             Column("share of doing nothing", "intervention-share", form=".1%"),
             Column("five actions over one", "repeated-ratio", form=".2f"),
             Column("others moved (deviations)", "action-leak", form=".3f"),
+            Column("reconstructed", "action-leak-floor", form=".3f"),
             Column("own factor's error", "action-error", form=".3f"),
+            Column("reconstructed", "action-error-floor", form=".3f"),
         ],
         "Codes (test images)": [
             Column("reconstruction", "reconstruction-error", form=".2g"),

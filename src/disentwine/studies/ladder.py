@@ -186,12 +186,12 @@ def measure(
     )
     kl = cast(Any, found.unit_kl)
     of = np.array(cast(Layered, model).unit_layers)
-    loss = found.score("loss")
-    assert loss is not None
+    # Not the loss, which may be that of several samples together.
+    terms = [s for s in found.scores if s.name == "reconstruction" or s.name.startswith("kl_")]
     n = len(found.indices)
     return [
         likelihood(model, dataset, test, corrected, samples=samples, few=few, seed=seed),
-        Score("elbo", -loss.value, n=n),
+        Score("elbo", -sum(term.value for term in terms), n=n),
         *(replace(s, details={}) for s in found.scores if s.name.startswith("kl_")),
         Score("active-units", float((kl > ACTIVE).sum()), n=n, details={"kl": kl}),
         *(

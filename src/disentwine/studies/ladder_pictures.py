@@ -49,8 +49,8 @@ def depth_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
     for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
         found: dict[str, dict[int, list[float]]] = {}
         for outcome in outcomes:
-            if outcome.trial.data == data and "steps" not in outcome.trial.note:
-                depth = outcome.trial.note.count("-") + 1
+            if outcome.trial.data == data and "," not in outcome.trial.note:
+                depth = _depth(outcome)
                 value = _value(outcome, "log-likelihood")
                 found.setdefault(outcome.trial.system, {}).setdefault(depth, []).append(value)
         courses = [
@@ -92,7 +92,7 @@ def layer_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
     for data, deepest in _deepest(outcomes).items():
         courses = []
         for name, outcome in deepest.items():
-            numbers = range(1, outcome.trial.note.partition(",")[0].count("-") + 2)
+            numbers = range(1, _depth(outcome) + 1)
             scores = {
                 "KL divergence of a layer (nats)": [_value(outcome, f"kl_{i}") for i in numbers],
                 "its active units": [_value(outcome, f"active-units:{i}") for i in numbers],
@@ -142,17 +142,22 @@ def principal_components(codes: FloatArray) -> FloatArray:
     return np.pad(found, ((0, 0), (0, 2 - found.shape[1])))
 
 
+def _depth(outcome: Outcome) -> int:
+    """Layers of a note such as "64-32-16, 20,000 steps"."""
+    return outcome.trial.note.partition(",")[0].count("-") + 1
+
+
 def _deepest(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Outcome]]:
     """On each data set the first outcome of each system with most layers; where several were trained
     for different times, all of them."""
     found: dict[str, dict[str, Outcome]] = {}
     most: dict[str, int] = {}
     for outcome in outcomes:
-        data, note = outcome.trial.data, outcome.trial.note
-        most[data] = max(most.get(data, 0), note.count("-"))
+        data = outcome.trial.data
+        most[data] = max(most.get(data, 0), _depth(outcome))
     for outcome in outcomes:
         trial = outcome.trial
-        if trial.note.count("-") == most[trial.data]:
+        if _depth(outcome) == most[trial.data]:
             steps = trial.note.partition(", ")[2]
             name = f"{trial.system}, {steps}" if steps else trial.system
             found.setdefault(trial.data, {}).setdefault(name, outcome)

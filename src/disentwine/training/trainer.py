@@ -19,7 +19,7 @@ from disentwine.errors import CheckpointError, DivergenceError, UsageError
 from disentwine.training.checkpoint import TRAINING, WEIGHTS, Checkpoint, load_weights
 from disentwine.training.pairs import PairSource
 from disentwine.training.player import Player, players_of
-from disentwine.training.sampling import BatchSource, batch_indices
+from disentwine.training.sampling import BatchSource, batch_indices, in_mixed_order
 from disentwine.training.versions import versions
 
 VALIDATION_BATCH = 256
@@ -125,7 +125,7 @@ class Trainer:
 
     def validate(self) -> dict[str, float]:
         """Mean of every term over the validation split, with noise that is the same every time."""
-        indices = self.dataset.split["validation"]
+        indices = in_mixed_order(self.dataset.split["validation"])
         self.model.eval()
         totals: dict[str, float] = {}
         with torch.no_grad(), fixed_noise(self.seed):
