@@ -62,6 +62,20 @@ def test_a_node_depends_on_its_parents_only() -> None:
     assert moved.tolist() == [i == 3 for i in range(10)]
 
 
+def test_a_node_whose_favourite_is_no_parent_hears_the_noise() -> None:
+    """Not nothing at all, of which the share of each would be 0/0."""
+    model, vectors = layer(), torch.randn(1, 2, 5, 4)
+    x = model.nodes(vectors, TABLE)
+    graph = model.graph(x)
+    given = graph._replace(edges=torch.zeros_like(graph.edges))
+    for part in (model.query, model.key):
+        part.weight.data *= 100
+    log_p = model.become(x, given, TABLE)
+    assert log_p.isfinite().all()
+    log_p.square().sum().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
+
+
 def test_an_action_reaches_a_node_where_the_mask_is_on() -> None:
     model, vectors = layer().eval(), torch.randn(1, 2, 5, 4)
     x = model.nodes(vectors, TABLE)

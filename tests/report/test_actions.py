@@ -89,7 +89,9 @@ def test_factors_that_do_not_move_are_told_from_those_that_do():
     assert leak.value == own.value == leak.noise_floor == 0
     blind = Known(None, DATA.names, np.zeros(2), np.ones(2), np.array([0.9, 0.0]))
     found = leak_scores(Oracle(), blind, PAIRS, most=20)
-    assert sum(score.n for score in found) == 20, "of the other factor: acted on or not"
+    acted = PAIRS.factor_of_action[PAIRS.pairs["test"][:20, 2]]
+    counts = {"action-leak": (acted == 0).sum(), "action-error": (acted == 1).sum()}
+    assert {score.name: score.n for score in found} == {k: n for k, n in counts.items() if n}
     blind = Known(None, DATA.names, np.zeros(2), np.ones(2), np.ones(2))
     assert leak_scores(Oracle(), blind, PAIRS, most=20) == []
 

@@ -13,6 +13,9 @@ from disentwine.nn.pairs import Activation, PairNetworks
 
 Edges = Literal["sampled", "expected"]
 
+LEAST = -15.0
+"""How much less than to its favourite a node listens to the noise at least, in nats."""
+
 
 class ActionGraph(NamedTuple):
     """Which nodes depend on which under each action, and which the action touches.
@@ -199,7 +202,10 @@ class TransitionLayer(nn.Module):
         closeness = q @ k.transpose(-1, -2) / scale
         to_noise = torch.einsum("nhid,hd->nhi", q, self.noise_key)[..., None] / scale
         most = torch.maximum(closeness.amax(-1, keepdim=True), to_noise).detach()
-        weight, noise_weight = (closeness - most).exp(), (to_noise - most).exp()
+        weight = (closeness - most).exp()
+        # Those whom a node listens to most may be no parents of it: then only the noise is left, and
+        # must not vanish.
+        noise_weight = (to_noise - most).clamp(min=LEAST).exp()
         z = torch.randn(n, self.noise, device=x.device, dtype=x.dtype)
         z = z if self.training else torch.zeros_like(z)
         noise = self.noise_value(z).view(n, self.heads, 1, -1)
