@@ -31,7 +31,7 @@ def test_systems_differ_in_what_they_are_named_for():
         *(False, True, True, True)
     ]
     assert [made[s]["warm_up_steps"] for s in ("vae", "vae+bn", "vae+bn+wu", "ladder-vae")] == [
-        *(0, 0, 1500, 1500)
+        *(0, 0, 4500, 4500)
     ]
     assert made["ladder-vae"]["name"] == "ladder-vae"
 

@@ -111,7 +111,7 @@ def third_moment_penalty(mean: Tensor, log_variance: Tensor) -> Tensor:
     r"""$\sum_i m_i^2$, 0 for the prior, weighed by $\lambda_3$.
 
     The paper penalises "the l2-norm of third order central moments"; as for its covariances, this is
-    the square. Those of three different dimensions are left out: of the thousand moments of ten
+    the square. Those of several dimensions together are left out: of the thousand moments of ten
     dimensions a batch of 400 tells little but noise, which $\lambda_3 = 200$ would make hundreds of nats.
 
     Reference: Kumar et al., 2018, the end of section 2.2 and section 4.
