@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from disentwine.contracts.dataset import Dataset
-    from disentwine.contracts.model import Intervenes
+    from disentwine.contracts.model import Intervenes, Transits
     from disentwine.training.run import Run
 
 
@@ -26,7 +26,7 @@ def do(
 ) -> None:
     """Draw what a picture would have been, had concepts been different."""
     from disentwine.cli.tables import print_table
-    from disentwine.contracts.model import Intervenes
+    from disentwine.contracts.model import Intervenes, Transits
     from disentwine.data.pictures import read_picture, write_picture
     from disentwine.errors import UsageError
     from disentwine.training.run import load_run
@@ -34,7 +34,12 @@ def do(
     loaded = load_run(run)
     model = loaded.model
     if not isinstance(model, Intervenes):
-        raise UsageError(f"{run} holds a model without concepts, so nothing can be set")
+        elsewhere = (
+            f"; its actions ({', '.join(model.actions)}) are on the page of `disentwine serve {run}`"
+            if isinstance(model, Transits)
+            else ""
+        )
+        raise UsageError(f"{run} holds a model without concepts, so nothing can be set{elsewhere}")
     wanted = read_values(values, model.concept_names)
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose another --out")
