@@ -158,3 +158,12 @@ def test_a_scene_is_cast_once(monkeypatch):
 def test_what_cannot_be_drawn_is_named(row, named):
     with pytest.raises(UsageError, match=named):
         Shapes3D(hues=1, scales=1, orientations=1).simulate(np.array([row], float))
+
+
+def test_scenes_on_the_grid_and_between_are_drawn_alike() -> None:
+    scenes = Shapes3D(hues=2, scales=2, orientations=3)
+    factors = scenes.factors[[0, 5, 30]].copy()
+    factors[1, 5] += 0.01  # between two orientations
+    drawn = scenes.simulate(factors).images
+    assert np.array_equal(drawn, shapes3d.draw(factors))
+    assert np.array_equal(drawn[[0, 2]], scenes.images[[0, 30]])

@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from disentwine.contracts.dataset import Dataset
-    from disentwine.contracts.model import Intervenes, Transits
+    from disentwine.contracts.model import Intervenes
     from disentwine.training.run import Run
 
 

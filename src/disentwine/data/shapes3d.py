@@ -110,6 +110,10 @@ class Shapes3D(Dataset):
     def _scenes(self) -> Scenes:
         return Scenes(self.factors[: self.scales * len(SHAPES) * self.orientations, 3:])
 
+    @cached_property
+    def _places(self) -> dict[tuple[float, ...], int]:
+        return {tuple(scene): place for place, scene in enumerate(self._scenes.scenes)}
+
     def _draw(self, indices: IndexArray) -> UInt8Array:
         maps = self._scenes[indices % len(self._scenes)]  # the hues change slowest
         return colour(maps, self.factors[indices, :3])
@@ -130,7 +134,14 @@ class Shapes3D(Dataset):
                 f"{len(self.spec)} columns {', '.join(self.names)}"
             )
         after = counterfactual(factors, self.names, self.graph, {}, do)
-        return Simulation(draw(after), after)
+        _refuse_what_is_no_scene(after)
+        place = np.array([self._places.get(tuple(scene), -1) for scene in after[:, 3:]], np.int64)
+        images = np.empty((len(after), SIDE, SIDE, 3), np.uint8)
+        on_grid = place >= 0
+        images[on_grid] = colour(self._scenes[place[on_grid]], after[on_grid, :3])
+        if not on_grid.all():
+            images[~on_grid] = draw(after[~on_grid])
+        return Simulation(images, after)
 
 
 class Scenes:
@@ -155,6 +166,13 @@ class Scenes:
 
 def draw(factors: FloatArray) -> UInt8Array:
     """Draw a table (n, 6) of factors, whatever their values, as (n, 64, 64, 3)."""
+    _refuse_what_is_no_scene(factors)
+    scenes, which = np.unique(factors[:, 3:], axis=0, return_inverse=True)
+    maps = cast(scenes[:, 1], scenes[:, 0], scenes[:, 2], side=SIDE)
+    return colour(maps[which.reshape(-1)], factors[:, :3])
+
+
+def _refuse_what_is_no_scene(factors: FloatArray) -> None:
     for fault, column, allowed in (
         (~np.isfinite(factors).all(axis=1), "a factor", "a finite number"),
         (~np.isin(factors[:, 4], range(len(SHAPES))), "shape", f"0 to 3 ({', '.join(SHAPES)})"),
@@ -163,9 +181,6 @@ def draw(factors: FloatArray) -> UInt8Array:
         if fault.any():
             i = int(np.argmax(fault))
             raise UsageError(f"row {i} of the factors: {column} must be {allowed}: {factors[i]}")
-    scenes, which = np.unique(factors[:, 3:], axis=0, return_inverse=True)
-    maps = cast(scenes[:, 1], scenes[:, 0], scenes[:, 2], side=SIDE)
-    return colour(maps[which.reshape(-1)], factors[:, :3])
 
 
 def colour(maps: NDArray[np.float32], hues: FloatArray) -> UInt8Array:
