@@ -26,7 +26,7 @@ def do(
 ) -> None:
     """Draw what a picture would have been, had concepts been different."""
     from disentwine.cli.tables import print_table
-    from disentwine.contracts.model import Intervenes, Transits
+    from disentwine.contracts.model import Intervenes
     from disentwine.data.pictures import read_picture, write_picture
     from disentwine.errors import UsageError
     from disentwine.training.run import load_run
@@ -34,12 +34,14 @@ def do(
     loaded = load_run(run)
     model = loaded.model
     if not isinstance(model, Intervenes):
+        actions = getattr(model, "actions", ())
         elsewhere = (
-            f"; its actions ({', '.join(model.actions)}) are on the page of `disentwine serve {run}`"
-            if isinstance(model, Transits)
-            else ""
+            f"; its actions ({', '.join(actions)}) are on the page of `disentwine serve {run}`"
         )
-        raise UsageError(f"{run} holds a model without concepts, so nothing can be set{elsewhere}")
+        raise UsageError(
+            f"{run} holds a model without concepts, so nothing can be set"
+            + (elsewhere if actions else "")
+        )
     wanted = read_values(values, model.concept_names)
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose another --out")
