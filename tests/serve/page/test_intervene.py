@@ -107,7 +107,7 @@ def test_setting_an_effect_cuts_it_from_its_causes(visit: Any) -> None:
 
 
 def test_ones_own_picture_is_taken_and_others_are_refused(visit: Any) -> None:
-    visit.foreseen.append("Failed to load resource")  # the browser tells of the refusal
+    visit.foreseen.append("status of 422")  # the browser tells of the refusal
     page = visit("#/intervene?image=t-3")
     page.wait_for_selector(MAIN)
     original = pixels(source(page, ".picture:nth-child(1) img"))
@@ -192,7 +192,7 @@ def test_pictures_stay_in_sight_on_a_phone(visit: Any) -> None:
 
 
 def test_a_value_that_is_refused_is_taken_back(visit: Any) -> None:
-    visit.foreseen.append("Failed to load resource")  # the browser tells of the refusal
+    visit.foreseen.append("status of 422")  # the browser tells of the refusal
     page = visit(MOVED)
     settle(page)
     number = page.locator("[data-concept=light_angle] input[type=number]")

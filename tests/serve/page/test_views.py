@@ -188,7 +188,7 @@ def test_losses_grow_while_a_run_trains(visit: Any) -> None:
 
 
 def test_a_busy_server_is_asked_again_and_a_lost_one_is_told(visit: Any) -> None:
-    visit.foreseen.append("Failed to load resource")  # the browser tells of both
+    visit.foreseen += ["status of 503", "net::ERR_FAILED"]  # the browser tells of both
     page = visit("#/intervene?image=t-3")
     page.wait_for_selector(".picture.main img")
     refused: list[str] = []
