@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.autograd import gradcheck
 
 from disentwine.objectives.dip import (
     covariance_of_codes,
@@ -94,22 +93,6 @@ def test_third_moments_of_a_symmetric_distribution_vanish() -> None:
     mean, _ = posteriors(dtype=torch.float64)
     both = torch.cat([mean, -mean])
     assert third_moment_penalty(both, torch.zeros_like(both)).item() == pytest.approx(0, abs=1e-18)
-
-
-@pytest.mark.parametrize(
-    "term",
-    [
-        lambda m, v: off_diagonal_penalty(covariance_of_means(m)) + 0 * v.sum(),
-        lambda m, v: diagonal_penalty(covariance_of_means(m)) + 0 * v.sum(),
-        lambda m, v: off_diagonal_penalty(covariance_of_codes(m, v)),
-        lambda m, v: diagonal_penalty(covariance_of_codes(m, v)),
-        third_moment_penalty,
-    ],
-    ids=["I off-diagonal", "I diagonal", "II off-diagonal", "II diagonal", "third moments"],
-)
-def test_gradients(term) -> None:
-    mean, log_variance = posteriors(n=5, d=3, dtype=torch.float64)
-    assert gradcheck(term, (mean.requires_grad_(), log_variance.requires_grad_()))
 
 
 def test_one_image_has_no_covariance_but_a_finite_gradient() -> None:

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from disentwine.data.pictures import write_picture
 from disentwine.data.shapes2d import SPEC
 from disentwine.studies import betavae, dipvae
-from disentwine.studies.disentangling import best_setting, code_scores, spread
+from disentwine.studies.attributes import ROWS, attribute_trials
+from disentwine.studies.disentangling import attribute_scores, best_setting, code_scores, spread
 from disentwine.studies.disentangling_pictures import trade_off_picture
 from disentwine.studies.trials import Outcome, Trial
 
@@ -144,3 +146,24 @@ def test_the_trade_off_is_drawn_beside_the_papers(tmp_path, monkeypatch):
     assert (ours.name, list(ours.settings), ours.published) == ("beta-vae", [1, 4], False)
     assert list(theirs.errors) == [0.0017, 0.0032]
     assert theirs.published
+
+
+def test_table_2_takes_the_users_own_attributes(monkeypatch, tmp_path):
+    folder = tmp_path / "attributes"
+    folder.mkdir()
+    lines = ["file,dark,wide"]
+    for i in range(40):
+        write_picture(folder / f"{i}.png", np.full((8, 8, 3), 200 * (i % 2), np.uint8))
+        lines.append(f"{i}.png,{1 - i % 2},{i // 2 % 2}")
+    (folder / "concepts.csv").write_text("\n".join(lines))
+    monkeypatch.delenv("DISENTWINE_DATA", raising=False)
+    assert attribute_trials(0, stage=3) == []
+    monkeypatch.setenv("DISENTWINE_DATA", str(tmp_path))
+    trials = attribute_trials(0, stage=3)
+    assert [(t.data, t.system, t.note) for t in trials] == [("attributes", *row) for row in ROWS]
+    dataset = trials[0].read_recipe().build_dataset()
+    model = SimpleNamespace(represent=lambda images: images.mean((1, 2, 3))[:, None])
+    found = attribute_scores(model, dataset, dataset.split["test"], limit=40)
+    scores = {score.name: score.value for score in found}
+    assert scores["attribute-accuracy:dark"] == 1
+    assert scores["attribute-accuracy:wide"] < 1

@@ -139,8 +139,10 @@ def test_a_signal_saves_and_tells_its_exit_code(
 ) -> None:
     after_update({6: lambda: stop(number)})
     before = signal.getsignal(number)
+    saves: list[tuple[int, bool]] = []
     with pytest.raises(Interrupted, match=r"step 6 of 13.*run the same command") as caught:
-        train(tmp_path / "run")
+        train(tmp_path / "run", on_save=lambda model, step: saves.append((step, model.training)))
+    assert saves == [(0, False), (4, False), (6, False)]
     assert caught.value.exit_code == code
     assert signal.getsignal(number) == before
     run = load_run(tmp_path / "run", which="last")

@@ -13,7 +13,17 @@ from numpy.typing import ArrayLike
 
 from disentwine.errors import UsageError
 from disentwine.figures.comparison import STYLES
-from disentwine.figures.style import HAIRLINE, INK, LABEL, QUIET, TITLE, WIDTH, new_figure, tidy
+from disentwine.figures.style import (
+    HAIRLINE,
+    INK,
+    LABEL,
+    PAPER,
+    QUIET,
+    TITLE,
+    WIDTH,
+    new_figure,
+    tidy,
+)
 
 HEIGHT = 720
 
@@ -62,7 +72,7 @@ def course_curves(
         tidy(axes)
         axes.set_title(name, loc="left", fontsize=TITLE, color=INK, parse_math=False)
         axes.set_xlabel(across, fontsize=LABEL, color=QUIET, parse_math=False)
-        for course, (colour, marker) in zip(courses, cycle(STYLES), strict=False):
+        for i, (course, (colour, marker)) in enumerate(zip(courses, cycle(STYLES), strict=False)):
             if name not in course.scores:
                 continue
             x, y = (np.asarray(v, dtype=np.float64) for v in (course.at, course.scores[name]))
@@ -70,6 +80,8 @@ def course_curves(
                 raise UsageError(f"{course.name}: {len(x)} places do not fit {len(y)} of {name}")
             shown = (x > 0) & np.isfinite(y) if logarithmic else np.isfinite(y)
             style = {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.6}
+            if i >= len(STYLES):  # colours come again
+                style |= {"linestyle": "--", "markerfacecolor": PAPER}
             (handles[course.name],) = axes.plot(x[shown], y[shown], **style)
         for mark in marks:
             axes.axvline(mark, color=HAIRLINE, linewidth=0.9, linestyle=(0, (2, 3)), zorder=0)
@@ -84,7 +96,7 @@ def course_curves(
         handles=list(handles.values()),
         labels=list(handles),
         loc="outside upper right",
-        ncols=min(len(handles), 6),
+        ncols=min(len(handles), len(STYLES)),
         frameon=False,
         fontsize=LABEL,
         labelcolor=INK,

@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from disentwine.objectives.importance import gaussian_log_density
+
 Estimator = Literal["stratified", "weighted"]
 
 
@@ -57,11 +59,11 @@ def decompose_kl(
         len(z), dataset_size=dataset_size, estimator=estimator, like=mean
     )
     # [i, j, k]: sample i under the posterior of image j, in dimension k.
-    log_densities = _log_normal(z[:, None], mean, log_variance)
-    log_q_given_n = _log_normal(z, mean, log_variance).sum(1)
+    log_densities = gaussian_log_density(z[:, None], mean, log_variance)
+    log_q_given_n = gaussian_log_density(z, mean, log_variance).sum(1)
     log_q = torch.logsumexp(log_weights + log_densities.sum(2), dim=1)
     log_product = torch.logsumexp(log_weights[..., None] + log_densities, dim=1).sum(1)
-    log_p = _log_normal(z, torch.zeros_like(z), torch.zeros_like(z)).sum(1)
+    log_p = gaussian_log_density(z, torch.zeros_like(z), torch.zeros_like(z)).sum(1)
     return Decomposition(log_q_given_n - log_q, log_q - log_product, log_product - log_p)
 
 
@@ -102,8 +104,3 @@ def log_batch_weights(n: int, *, dataset_size: int, estimator: Estimator, like: 
     weights[i, (i + 1) % n] = (N - M) / (N * M)
     weights[i, i] = 1 / N
     return weights.log()
-
-
-def _log_normal(z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
-    squares = (z - mean).square() * torch.exp(-log_variance)
-    return -0.5 * (squares + log_variance + math.log(2 * math.pi))

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from disentwine.contracts.dataset import FloatArray, Simulates
 from disentwine.contracts.model import Intervenes
 from disentwine.contracts.score import Score
-from disentwine.errors import DataError
 from disentwine.metrics.graphs import shd
 from disentwine.metrics.mine import mine
 from disentwine.report.effects import effect_scores
@@ -130,11 +129,10 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     ]
     if not small:
         made += [
-            row_trial(row, data, seed, row.steps, *options)
+            trial
             for row in ON_PUBLISHED_IMAGES
             for data, options in PUBLISHED_IMAGES.items()
-            if _at_hand(data, options)
-            for seed in seeds[:1]
+            if (trial := row_trial(row, data, seeds[0], row.steps, *options)).has_data()
         ]
     return made
 
@@ -152,14 +150,6 @@ def row_trial(row: Row, data: str, seed: int, steps: int, *more: str) -> Trial:
     )
     base = f"{family}-{'flow' if data.startswith('flow') else 'pendulum'}"
     return Trial(row.system, data, seed, base, overrides, row.note)
-
-
-def _at_hand(data: str, options: Sequence[str]) -> bool:
-    try:
-        row_trial(ROWS[0], data, 0, 1, *options).read_recipe().build_dataset()
-    except DataError:
-        return False
-    return True
 
 
 def measure(run: Run, *, limit: int = LIMIT, reader_steps: int = STEPS_OF_READER) -> list[Score]:

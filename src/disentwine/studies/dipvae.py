@@ -1,11 +1,11 @@
-"""DIP-VAE's Table 1 and the curves of its Figure 1; its Table 2 where CelebA is at hand."""
+"""DIP-VAE's Table 1 and the curves of its Figure 1; its Table 2 where binary attributes are at hand."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from disentwine.errors import DataError
+from disentwine.studies.attributes import ATTRIBUTE_COLUMNS, IN_TABLE_2, attribute_trials
 from disentwine.studies.betavae import (
     COST_COLUMNS,
     LONG_SAVES,
@@ -36,7 +36,6 @@ from disentwine.studies.disentangling_pictures import (
 )
 from disentwine.studies.pictures import Pictures
 from disentwine.studies.study import Profile, Published, Study
-from disentwine.studies.tables import Column
 from disentwine.studies.trials import Outcome, Trial
 
 BETAS = (2, 4, 8, 16, 25, 32, 60, 64, 100, 128, 200, 256)
@@ -58,39 +57,11 @@ TABLE = {
     ("dip-vae-ii", "lambda 500"): (0.980, 0.5253, 0.0079),
 }
 METRICS = ("z-diff-svm", "sap", "reconstruction-error")
-ATTRIBUTES = {
-    "Arched_Eyebrows": (0.718, 0.716, 0.716, 0.716, 0.737),
-    "Attractive": (0.730, 0.726, 0.726, 0.717, 0.732),
-    "Bangs": (0.898, 0.906, 0.900, 0.900, 0.909),
-    "Black_Hair": (0.780, 0.793, 0.766, 0.760, 0.806),
-    "Blond_Hair": (0.889, 0.891, 0.889, 0.872, 0.919),
-    "Heavy_Makeup": (0.796, 0.793, 0.778, 0.762, 0.815),
-    "Male": (0.839, 0.835, 0.823, 0.805, 0.859),
-    "Mouth_Slightly_Open": (0.763, 0.761, 0.757, 0.731, 0.759),
-    "No_Beard": (0.873, 0.869, 0.853, 0.853, 0.853),
-    "Wavy_Hair": (0.702, 0.678, 0.668, 0.637, 0.715),
-    "Wearing_Hat": (0.958, 0.959, 0.958, 0.958, 0.962),
-    "Wearing_Lipstick": (0.830, 0.824, 0.806, 0.796, 0.847),
-}
-FACES = (
-    ("vae", ""),
-    ("beta-vae", "beta 2"),
-    ("beta-vae", "beta 4"),
-    ("beta-vae", "beta 8"),
-    ("dip-vae-i", "lambda 2"),
-)
-"""Rows of Table 2, which are the columns of `ATTRIBUTES`."""
-
 IN_TABLE_1: Published = {
     (system, data, metric, note): value
     for (system, note), values in TABLE.items()
     for metric, value in zip(METRICS, values, strict=True)
     for data in DATA
-}
-IN_TABLE_2: Published = {
-    (system, "celeba", f"attribute-accuracy:{name}", note): values[i]
-    for name, values in ATTRIBUTES.items()
-    for i, (system, note) in enumerate(FACES)
 }
 PUBLISHED: Published = {**IN_TABLE_1, **IN_TABLE_2}
 """Variational Inference of Disentangled Latent Concepts, A. Kumar et al., 2018, tables 1 and 2."""
@@ -100,7 +71,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     """Table 1 and some points of Figure 1 on the best source of the scene at hand; then the rest.
 
     Stages: 1, the table with all seeds; 2, points between, with one seed; 3, all points of the
-    figure, other systems, and CelebA; 4, the table on other sources of the scene; 5, long runs.
+    figure, other systems, and attributes; 4, the table on other sources of the scene; 5, long runs.
     """
     if profile == "smoke":
         return [
@@ -124,8 +95,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
                 stage = 2 if value in CURVE[system] else 3
                 made.append(_row(system, note, main, first, stage=stage))
     made += [trial for seed in seeds for trial in _others(main, seed)]
-    if _faces_at_hand():
-        made += [_face(system, note, first) for system, note in FACES]
+    made += attribute_trials(first, stage=3)
     made += [_row(system, note, data, first, stage=4) for data in others for system, note in TABLE]
     made += [
         _row("dip-vae-i", "lambda 10", main, first, stage=5, times=LONG_STEPS // STEPS),
@@ -181,35 +151,8 @@ def _others(data: str, seed: int) -> list[Trial]:
             stage=3,
         ),
         training("wae-mmd", data, seed, "model.lambda_mmd=10", note="lambda 10", stage=3),
+        training("wae-gan", data, seed, "model.lambda_gan=10", note="lambda 10", stage=3),
     ]
-
-
-def _faces_at_hand() -> bool:
-    try:
-        _face("vae", "", 0).read_recipe().build_dataset()
-    except DataError:
-        return False
-    return True
-
-
-def _face(system: str, note: str, seed: int) -> Trial:
-    value = note.rpartition(" ")[2]
-    options = {
-        "vae": (),
-        "beta-vae": (f"model.beta={value}",),
-        "dip-vae-i": (f"model.lambda_od={value}", f"model.lambda_d={50 * int(value or 0)}"),
-    }[system]
-    overrides = (
-        "data.name=celeba",
-        "data.limit=50000",
-        f"model.name={system}",
-        "model.latent=32",
-        *options,
-        "training.batch_size=100",
-        f"training.steps={STEPS}",
-        f"training.save_every={STEPS // 5}",
-    )
-    return Trial(system, "celeba", seed, "beta-vae-shapes2d", overrides, note=note, stage=3)
 
 
 def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -240,10 +183,7 @@ DIPVAE = Study(
     tables={
         "What codes know of factors (test split)": SCORE_COLUMNS,
         "What it costs, on one core": COST_COLUMNS,
-        "Attributes told by attribute vectors": [
-            Column(name.replace("_", " "), f"attribute-accuracy:{name}", form=".1%")
-            for name in ATTRIBUTES
-        ],
+        "Attributes told by attribute vectors": ATTRIBUTE_COLUMNS,
     },
     figures=figures,
     watch={"paper": watch, "smoke": WATCH_QUICKLY},

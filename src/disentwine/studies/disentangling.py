@@ -119,7 +119,7 @@ def measure(
     return [
         *model_scores(model, dataset, test, points=points),
         active_units(model.represent(dataset.images[test])),
-        *_attributes(model, dataset, test, limit),
+        *attribute_scores(model, dataset, test, limit=limit),
         *(replace(s, name=f"validation:{s.name}", details={}) for s in chosen_by),
         *costs(course),
         *scores_after(course, MINUTES, WATCHED),
@@ -184,7 +184,9 @@ def code_scores(
     return scores
 
 
-def _attributes(model: Model, dataset: Dataset, test: IndexArray, limit: int) -> list[Score]:
+def attribute_scores(
+    model: Model, dataset: Dataset, test: IndexArray, *, limit: int
+) -> list[Score]:
     """How well attribute vectors tell yes from no, where all factors are such."""
     if any(factor.kind != "binary" for factor in dataset.spec):
         return []

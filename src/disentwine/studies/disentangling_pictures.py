@@ -15,7 +15,6 @@ from disentwine.contracts.dataset import FloatArray, UInt8Array
 from disentwine.contracts.model import Decodes
 from disentwine.data.splits import spread
 from disentwine.figures.bars import grouped_bars
-from disentwine.figures.comparison import STYLES
 from disentwine.nn.pictures import to_uint8
 from disentwine.studies.courses import read_course
 from disentwine.studies.disentangling import MINUTES
@@ -128,7 +127,7 @@ def course_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pi
                 longest[outcome.trial.system] = minutes[-1], shown
         if longest:
             figure = figures.course_curves(
-                [shown for _, shown in longest.values()][: len(STYLES)],
+                [shown for _, shown in longest.values()],
                 across="minutes on one core",
                 marks=MINUTES,
                 logarithmic=True,

@@ -16,7 +16,7 @@ from typing import Any
 
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.score import Score
-from disentwine.errors import StudyError
+from disentwine.errors import DataError, StudyError
 from disentwine.progress import ProgressBar
 from disentwine.report.kept import SCORES
 from disentwine.report.scoring import to_json
@@ -65,6 +65,14 @@ class Trial:
         return read_recipe(
             self.recipe, (*self.overrides, "training.threads=1", f"seed={self.seed}")
         )
+
+    def has_data(self) -> bool:
+        """Whether its images are at hand."""
+        try:
+            self.read_recipe().build_dataset()
+        except DataError:
+            return False
+        return True
 
     def folder(self, runs: Path) -> Path:
         """Where its run is kept: another recipe has another folder."""

@@ -74,7 +74,7 @@ def fit(
         seed: decides the batches and the noise.
         out: the run folder; none keeps everything in memory.
         progress: show the bar; by default on a terminal only.
-        on_save: called with the model and the step after every checkpoint.
+        on_save: called with the model and the step after every checkpoint, also the one of an interruption.
 
     >>> from disentwine import VAE, data
     >>> pictures = data.Pendulum(size=32)
@@ -132,14 +132,17 @@ def fit(
             ProgressBar(type(model).__name__, total=steps, done=trainer.step, show=progress)
         )
 
+        def save() -> None:
+            keeper.save()
+            if on_save is not None:
+                with torch.random.fork_rng():
+                    on_save(model.eval(), trainer.step)
+
         def validate_and_save() -> None:
             scores = trainer.validate()
             trainer.note_score(scores["loss"])
             keeper.record("validation", scores)
-            keeper.save()
-            if on_save is not None:
-                with torch.random.fork_rng():
-                    on_save(model, trainer.step)
+            save()
 
         if trainer.best is None:
             _watch(model, keeper)
@@ -151,11 +154,13 @@ def fit(
                 shown = trainer.take_means()
                 keeper.record("train", shown)
                 _watch(model, keeper)
-            if trainer.step % save_every == 0 or trainer.step == steps:
+            due = trainer.step % save_every == 0 or trainer.step == steps
+            if due:
                 validate_and_save()
             bar.advance({"loss": shown["loss"]} if shown else None)
             if stop.requested is not None:
-                keeper.save()
+                if not due:
+                    save()
                 raise Interrupted(
                     f"stopped at step {trainer.step} of {steps}"
                     + (f"; saved in {run.path}, run the same command to go on" if run else ""),
