@@ -229,6 +229,8 @@ class VariesOneFactor(Protocol):
 class LearnsActions(Protocol):
     """The model learns from pairs of images and the action between them, after it has learnt images.
 
+    Both stages are validated by what they learn from, and the best weights are those of the second.
+
     Attributes:
         actions: their names.
         pretraining: updates on images alone, before those on pairs.

@@ -67,7 +67,8 @@ def fit(
         log_every: updates between two records of the training loss, and of what a model wants
             watched.
         save_every: updates between two validations, each followed by a checkpoint.
-        patience: stop after this many validations without a better score; none never stops early.
+        patience: stop after this many validations without a better score; none never stops early,
+            and pre-training never does.
         precision: of Lightning Fabric.
         device: "auto" takes the best there is.
         threads: of the processor; none leaves torch's choice. Use 1 when several runs share a machine.
@@ -147,7 +148,7 @@ def fit(
         while trainer.step < steps and (patience is None or trainer.stale < patience):
             trainer.update()
             shown = None
-            if trainer.step % log_every == 0:
+            if trainer.step % log_every == 0 or trainer.ends_stage:
                 shown = trainer.take_means()
                 keeper.record("train", shown)
                 _watch(model, keeper)
