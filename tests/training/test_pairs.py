@@ -150,6 +150,13 @@ def test_patience_does_not_cut_pretraining_short(monkeypatch: pytest.MonkeyPatch
     assert steps[-1] == PRETRAINING + 3
 
 
+def test_a_training_that_ends_before_actions_are_learnt_says_so(capsys: Any) -> None:
+    for steps in (PRETRAINING, PRETRAINING + 1):
+        fit(build(), DATA, **TRAINING | {"steps": steps})
+        told = "training.steps=4 are no more than model.pretraining=4" in capsys.readouterr().err
+        assert told == (steps == PRETRAINING)
+
+
 @pytest.mark.parametrize("options", [{}, {"joint": True, "codebook_training": "ema"}], ids=str)
 def test_resuming_is_exact(tmp_path: Path, fingerprint: Any, options: dict[str, Any]) -> None:
     fit(build(**options), DATA, out=tmp_path / "straight", **TRAINING)

@@ -12,7 +12,7 @@ import torch
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model, Watched
 from disentwine.contracts.ranges import Count, Positive
-from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError
+from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError, warn
 from disentwine.progress import ProgressBar
 from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps
 from disentwine.training.keeping import Keeper, MemoryKeeper, RunKeeper
@@ -128,6 +128,11 @@ def fit(
             stack.enter_context(_naming_the_last_checkpoint(run))
         keeper: Keeper = MemoryKeeper(trainer) if run is None else RunKeeper(run, trainer)
         stack.callback(keeper.close)
+        if steps <= trainer.pretraining:
+            warn(
+                f"training.steps={steps} are no more than model.pretraining={trainer.pretraining}: "
+                f"images are learnt, but no actions; give more steps, or less pretraining"
+            )
         stop = stack.enter_context(PoliteStop())
         bar = stack.enter_context(
             ProgressBar(type(model).__name__, total=steps, done=trainer.step, show=progress)
