@@ -137,9 +137,7 @@ def plainly(model: TransitionLayer, vectors: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("activation", ["relu", "sine"])
 @pytest.mark.parametrize("hidden", [4, 64])
-def test_the_layer_says_what_it_would_with_concatenated_pairs(
-    activation: Any, hidden: int
-) -> None:
+def test_the_layer_says_what_it_would_with_concatenated_pairs(activation: Any, hidden: int) -> None:
     model, vectors = layer(activation=activation, hidden=hidden).eval(), torch.randn(4, 2, 5, 4)
     found = model(vectors, TABLE)[0][:, :-1]
     assert torch.allclose(found, plainly(model, vectors), rtol=1e-5, atol=1e-5)

@@ -150,6 +150,23 @@ def test_patience_does_not_cut_pretraining_short(monkeypatch: pytest.MonkeyPatch
     assert steps[-1] == PRETRAINING + 3
 
 
+def test_a_run_keeps_the_names_of_actions_that_were_learnt_without(tmp_path: Path) -> None:
+    model = build(labels="latent", edges="expected")
+    fit(model, DATA, out=tmp_path / "run", **TRAINING)
+    steps = transitions(DATA)
+    rows = steps.pairs["validation"]
+    kept: Any = load_run(tmp_path / "run").model
+    again: Any = load_run(tmp_path / "run").model
+    again.places.copy_(again.places.flip(0))
+    again.match(*steps.batch(rows))
+    assert torch.equal(kept.places, again.places)
+    told = kept.retrieve(*steps.batch(rows)[:2]).argmax(1) == rows[:, 2]
+    kept.places.copy_(torch.arange(len(kept.actions)))
+    unnamed = kept.retrieve(*steps.batch(rows)[:2]).argmax(1) == rows[:, 2]
+    assert told.mean() >= unnamed.mean()
+    assert not torch.equal(again.places, kept.places), "or the test would prove nothing"
+
+
 def test_a_training_that_ends_before_actions_are_learnt_says_so(capsys: Any) -> None:
     for steps in (PRETRAINING, PRETRAINING + 1):
         fit(build(), DATA, **TRAINING | {"steps": steps})

@@ -248,6 +248,15 @@ class LearnsActions(Protocol):
 
 
 @runtime_checkable
+class NamesActions(Protocol):
+    """Actions that were found without names can be given those of some labelled pairs."""
+
+    def match(self, x: Any, y: Any, action: Any) -> None:
+        """Name them, where they are not named yet, after pairs of images and their actions (n,)."""
+        ...
+
+
+@runtime_checkable
 class Tended(Protocol):
     """Something in the model moves by other means than gradients, once after each update."""
 
@@ -285,6 +294,7 @@ CAPABILITIES: dict[str, type] = {
     "opposed": Opposed,
     "varies one factor": VariesOneFactor,
     "learns actions": LearnsActions,
+    "names actions": NamesActions,
     "tended": Tended,
     "watched": Watched,
 }

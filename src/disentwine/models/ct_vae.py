@@ -80,7 +80,8 @@ class CTVAE(Model):
         pretraining: updates that learn images, before those that learn pairs.
         joint: whether the autoencoder learns further in the second stage, which the paper leaves open.
         labels: "known", or "latent": pairs are learnt from without being told their actions, as a
-            mixture of as many actions as there are, all equally often; `match` then finds their names.
+            mixture of as many actions as there are, all equally often; the validation pairs then
+            `match` them with names.
         two_way: retrieve an action also by its opposite, which should make x of y.
         rivals: other actions that a pair's own is compared with in an update, its opposite first and
             the rest at random; all of them when omitted. Few are as good, and sooner computed, where
@@ -361,10 +362,14 @@ class CTVAE(Model):
     def match(self, x: Any, y: Any, action: Any) -> None:
         """Give latent actions the names under which most of some labelled pairs are told right.
 
+        A training does so with the validation pairs, whenever it saves. Known actions keep theirs.
+
         Arguments:
             x, y: pairs of images, see `retrieve`.
             action: (n,) the number of the action that made each.
         """
+        if self.labels == "known":
+            return
         self.places.copy_(torch.arange(len(self.actions)))
         two_way, self.two_way = self.two_way, False  # without names there are no opposites
         try:

@@ -130,8 +130,6 @@ def measure(
     model: Any = run.model
     data = yaml.safe_dump(run.recipe.data)
     pairs = _pairs(run)
-    if run.recipe.model["labels"] == "latent":
-        model.match(*pairs.batch(pairs.pairs["validation"][:most]))
     scores = action_scores(model, pairs, most=most)
     scores += walk_scores(model, pairs)
     for leak in leak_scores(model, _reader(data, reader_steps), pairs, most=most):

@@ -142,6 +142,7 @@ def fit(
             scores = trainer.validate()
             trainer.note_score(scores["loss"])
             keeper.record("validation", scores)
+            trainer.name_actions()
             keeper.save()
             if on_save is not None:
                 with torch.random.fork_rng():

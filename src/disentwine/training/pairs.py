@@ -65,7 +65,7 @@ def learns_images(steps: int, *, pretraining: int) -> bool:
     return max(steps - 1, 0) < pretraining
 
 
-def pair_splits(dataset: Dataset, *, pretraining: int) -> dict[str, PairSplit]:
+def pair_splits(dataset: Dataset, *, pretraining: int) -> dict[str, Any]:
     """What a model that learns actions is trained and validated on."""
     pairs = transitions(dataset).pairs
     if len(pairs["validation"]) == 0:

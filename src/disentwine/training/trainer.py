@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from disentwine.contracts.dataset import Dataset, IndexArray
-from disentwine.contracts.model import LearnsActions, Losses, Model, Tended
+from disentwine.contracts.model import LearnsActions, Losses, Model, NamesActions, Tended
 from disentwine.contracts.players import frozen
 from disentwine.errors import CheckpointError, DivergenceError, UsageError
 from disentwine.training.checkpoint import TRAINING, WEIGHTS, Checkpoint, load_weights
@@ -149,6 +149,17 @@ class Trainer:
         self._refuse_divergence(means, "validation")
         return means
 
+    def name_actions(self) -> None:
+        """Give actions that were learnt without names those of the validation pairs."""
+        held_out: Any = self.dataset.split["validation"]
+        early = learns_images(self.step, pretraining=self.pretraining)
+        if early or not isinstance(held_out, PairSplit) or not isinstance(self.model, NamesActions):
+            return
+        x, y, action = held_out.pairs.T
+        images = self.dataset.images
+        with fixed_noise(self.seed):
+            self.model.match(images[x], images[y], action)
+
     def note_score(self, score: float) -> bool:
         """Remember the best validation score; returns whether this is it.
 
@@ -159,7 +170,9 @@ class Trainer:
         alone = len(self.players) == 1
         early = learns_images(self.step, pretraining=self.pretraining)
         best = self.best
-        if best is not None and early != learns_images(int(best["step"]), pretraining=self.pretraining):
+        if best is not None and early != learns_images(
+            int(best["step"]), pretraining=self.pretraining
+        ):
             best = None
         if alone and best is not None and score >= best["score"]:
             self.stale += not early
