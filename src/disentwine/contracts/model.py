@@ -105,6 +105,21 @@ class Decodes(Protocol):
 
 
 @runtime_checkable
+class Quantizes(Protocol):
+    """Codes are names out of codebooks, not quantities: what is next in number need not look alike.
+
+    Attributes:
+        codes: how many names there are for each number of a code.
+    """
+
+    codes: int
+
+    def indices(self, x: Tensor) -> Tensor:
+        """The codes (n, d) that stand for images, as whole numbers."""
+        ...
+
+
+@runtime_checkable
 class Generates(Protocol):
     """New images can be drawn."""
 
@@ -286,6 +301,7 @@ class Layered(Protocol):
 
 CAPABILITIES: dict[str, type] = {
     "decodes": Decodes,
+    "quantizes": Quantizes,
     "generates": Generates,
     "intervenes": Intervenes,
     "transitions": Transits,

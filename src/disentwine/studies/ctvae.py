@@ -156,11 +156,10 @@ def _modularity(model: Any, pairs: Transitions, images: Any) -> list[Score]:
         dataset.factors[images],
         discrete_codes=True,
         kinds=[factor.kind for factor in dataset.spec],
-        floor=False,
     )
     return [
-        Score(name.replace("_", "-"), float(found.details[name]), found.n)
-        for name in ("info_m", "info_e", "info_c")
+        Score(name.replace("_", "-"), float(found.details[name]), found.n, noise_floor=floor)
+        for name, floor in found.details["floors"].items()
     ]
 
 
