@@ -264,10 +264,15 @@ class LearnsActions(Protocol):
 
 @runtime_checkable
 class NamesActions(Protocol):
-    """Actions that were found without names can be given those of some labelled pairs."""
+    """Actions may be found without names; some labelled pairs then give them theirs."""
+
+    @property
+    def nameless(self) -> bool:
+        """Whether nobody says which action it was while the model learns."""
+        ...
 
     def match(self, x: Any, y: Any, action: Any) -> None:
-        """Name them, where they are not named yet, after pairs of images and their actions (n,)."""
+        """Name actions after pairs of images and the number (n,) of each pair's action."""
         ...
 
 

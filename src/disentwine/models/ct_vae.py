@@ -359,17 +359,20 @@ class CTVAE(Model):
             for number, name in enumerate(names)
         ]
 
+    @property
+    def nameless(self) -> bool:
+        """Whether actions are learnt from pairs that are not told theirs."""
+        return self.labels == "latent"
+
     def match(self, x: Any, y: Any, action: Any) -> None:
         """Give latent actions the names under which most of some labelled pairs are told right.
 
-        A training does so with the validation pairs, whenever it saves. Known actions keep theirs.
+        A training does so with the validation pairs, whenever it saves.
 
         Arguments:
             x, y: pairs of images, see `retrieve`.
             action: (n,) the number of the action that made each.
         """
-        if self.labels == "known":
-            return
         self.places.copy_(torch.arange(len(self.actions)))
         two_way, self.two_way = self.two_way, False  # without names there are no opposites
         try:

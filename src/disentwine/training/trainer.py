@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -151,14 +151,12 @@ class Trainer:
 
     def name_actions(self) -> None:
         """Give actions that were learnt without names those of the validation pairs."""
-        held_out: Any = self.dataset.split["validation"]
-        early = learns_images(self.step, pretraining=self.pretraining)
-        if early or not isinstance(held_out, PairSplit) or not isinstance(self.model, NamesActions):
+        model, held_out = self.model, cast(Any, self.dataset.split["validation"])
+        if not isinstance(model, NamesActions) or not model.nameless or self._early(self.step):
             return
         x, y, action = held_out.pairs.T
-        images = self.dataset.images
         with fixed_noise(self.seed):
-            self.model.match(images[x], images[y], action)
+            model.match(self.dataset.images[x], self.dataset.images[y], action)
 
     def note_score(self, score: float) -> bool:
         """Remember the best validation score; returns whether this is it.
@@ -168,11 +166,8 @@ class Trainer:
         little it still helps, it goes on, since what comes after needs to be learnt too.
         """
         alone = len(self.players) == 1
-        early = learns_images(self.step, pretraining=self.pretraining)
-        best = self.best
-        if best is not None and early != learns_images(
-            int(best["step"]), pretraining=self.pretraining
-        ):
+        best, early = self.best, self._early(self.step)
+        if best is not None and early != self._early(best["step"]):
             best = None
         if alone and best is not None and score >= best["score"]:
             self.stale += not early
@@ -180,6 +175,10 @@ class Trainer:
         self.best = {"step": self.step, "score": score}
         self.stale = 0
         return True
+
+    def _early(self, step: float) -> bool:
+        """Whether a state after so many updates is one of pre-training."""
+        return learns_images(int(step), pretraining=self.pretraining)
 
     def checkpoint(self, *, log_bytes: int) -> Checkpoint:
         """The whole state, ready to be saved."""
