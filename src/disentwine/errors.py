@@ -1,8 +1,9 @@
-"""Every error a user can cause, each saying what was wrong, where, and what to do."""
+"""Every error a user can cause, and warnings: each says what was wrong, where, and what to do."""
 
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 
 
@@ -44,6 +45,11 @@ class Interrupted(DisentwineError):  # noqa: N818 - being stopped is not a fault
     def __init__(self, message: str, *, signal_number: int) -> None:
         super().__init__(message)
         self.exit_code = 128 + signal_number
+
+
+def warn(message: str) -> None:
+    """One line for the user, who should know it although the work goes on."""
+    print(f"disentwine: warning: {message}", file=sys.stderr)
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

@@ -69,6 +69,17 @@ def test_pairs_are_all_that_there_are(cyclic):
         assert set(rows) == brute_force(dataset, part, cyclic=cyclic)
 
 
+def test_a_data_set_may_say_what_its_actions_are():
+    dataset = Grid()
+    for options in ({"cyclic": False}, {"factors": ("angle", "size")}):
+        said, asked = transitions(dataset.with_actions(**options)), transitions(dataset, **options)
+        assert said.actions == asked.actions
+        assert said.dataset.acting == asked.dataset.acting != dataset.acting
+        for part, table in said.pairs.items():
+            np.testing.assert_array_equal(table, asked.pairs[part])
+    assert transitions(dataset).dataset is dataset
+
+
 def test_test_images_are_unseen():
     steps = transitions(Shapes3D(hues=6, scales=2, orientations=3))
     for part, table in steps.pairs.items():

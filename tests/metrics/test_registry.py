@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from .checks import (
     check_perfect,
     check_range,
     check_sample_order,
+    noisy_codes,
+    scores,
 )
 
 NAMES = list(METRICS)
@@ -56,6 +59,30 @@ def test_range(name: str) -> None:
 )
 def test_declared_invariances(name: str, invariance: str) -> None:
     check_invariance(light(name), invariance)
+
+
+NAMING = [name for name in NAMES if METRICS[name].takes_names]
+
+
+def renamed(codes: np.ndarray) -> np.ndarray:
+    """Other numbers for the same names."""
+    rng = np.random.default_rng(7)
+    columns = [np.unique(c, return_inverse=True)[1] for c in codes.T]
+    return np.stack([rng.permutation(40)[c] for c in columns], axis=1).astype(float)
+
+
+@pytest.mark.parametrize("name", NAMING)
+def test_codes_that_are_names_may_be_renamed(name: str) -> None:
+    z, v = noisy_codes()
+    codes = np.round(2 * z)
+    function = partial(light(name), discrete_codes=True, floor=False)
+    # Samples are held out by a hash of their content, which differs: hence the mean of several.
+    before, after = (
+        np.mean([scores(function, table, v, seed=seed)[0].value for seed in range(8)])
+        for table in (codes, renamed(codes))
+    )
+    assert before == pytest.approx(after, abs=0.03)
+    check_perfect(lambda codes, factors, **options: function(renamed(codes), factors, **options))
 
 
 def misaligned(function: Function) -> Function:

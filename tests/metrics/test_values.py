@@ -1,5 +1,7 @@
 """Known values of single metrics."""
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from disentwine.metrics import (
 )
 from disentwine.metrics.accuracy import _hinge_bias
 from disentwine.metrics.information import entropy, mutual_information
+from disentwine.metrics.linear import explained
 from disentwine.metrics.sap import threshold_accuracy
 
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
@@ -98,6 +101,19 @@ def test_info_mec_counts_discrete_codes_exactly() -> None:
     assert score.details["info_m"] > 0.99
     assert score.details["info_e"] > 0.99
     assert score.details["info_c"] > 0.99
+    assert score.details["floors"]["info_e"] < 0.02
+
+
+def test_info_e_is_nothing_for_codes_that_know_nothing_however_many_they_are() -> None:
+    """More names than samples fit anything that they are fitted to."""
+    rng = np.random.default_rng(8)
+    v = np.stack([rng.integers(0, 4, 300), rng.normal(size=300)], axis=1)
+    codes = rng.integers(0, 20, (300, 30))
+    kinds: list[Any] = ["categorical", "continuous"]
+    found = info_mec(codes, v, discrete_codes=True, kinds=kinds).details
+    assert found["info_e"] < 0.05
+    assert found["floors"]["info_e"] < 0.05
+    assert explained(rng.normal(size=(300, 190)), v, kinds) < 0.05
 
 
 def test_graph_distances_by_hand() -> None:

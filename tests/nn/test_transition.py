@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from disentwine.nn.pairs import PairNetworks
-from disentwine.nn.transition import TransitionLayer
+from disentwine.nn.transition import ActionGraph, TransitionLayer
 
 
 @pytest.mark.parametrize("activation", ["relu", "sine"])
@@ -104,4 +104,40 @@ def test_the_chance_of_no_parents_is_the_product() -> None:
     x = model.nodes(vectors, TABLE)
     alpha = model.pairs(x)[:, -1]
     expected = (1 - alpha.sigmoid()).prod(-1)
-    assert torch.allclose(model.graph(x).no_parents[:, -1].exp(), expected, atol=1e-6)
+    assert torch.allclose(model.graph(x).no_parents[:, -1], expected, atol=1e-6)
+
+
+def test_under_a_doubtful_mask_the_chance_of_no_parents_is_that_of_either_graph() -> None:
+    """A node is touched or not, with all its edges: logits or edges mixed one by one say otherwise."""
+    model, vectors = layer(edges="expected").eval(), torch.randn(2, 2, 5, 4)
+    graph = model.graph(model.nodes(vectors, TABLE))
+    touched, left = (
+        graph._replace(mask=torch.full_like(graph.mask, on)).no_parents for on in (1.0, 0.0)
+    )
+    expected = graph.mask * touched + (1 - graph.mask) * left
+    assert torch.allclose(graph.no_parents, expected, rtol=1e-5, atol=0)
+    assert torch.allclose(touched, (1 - graph.alpha.sigmoid()).prod(-1), rtol=1e-4, atol=0)
+    assert not torch.allclose(graph.no_parents, (1 - graph.probabilities).prod(-1), rtol=1e-2)
+
+
+def plainly(model: TransitionLayer, vectors: torch.Tensor) -> torch.Tensor:
+    """Causal mode by a loop over actions, with networks of concatenated pairs."""
+    answers = []
+    for action in range(model.actions):
+        x = model.nodes(vectors, TABLE)
+        mask = model.touch(x)[..., action].sigmoid()[:, None]
+        alpha, alpha_none = (
+            model.pairs.concatenated(x, network)[:, None] for network in (action, model.actions)
+        )
+        graph = ActionGraph(mask, mask, alpha, alpha_none)
+        graph = graph._replace(edges=graph.probabilities)
+        answers.append(model.become(x, graph, TABLE, torch.full((len(x), 1), action)))
+    return torch.cat(answers, dim=1)
+
+
+@pytest.mark.parametrize("activation", ["relu", "sine"])
+@pytest.mark.parametrize("hidden", [4, 64])
+def test_the_layer_says_what_it_would_with_concatenated_pairs(activation: Any, hidden: int) -> None:
+    model, vectors = layer(activation=activation, hidden=hidden).eval(), torch.randn(4, 2, 5, 4)
+    found = model(vectors, TABLE)[0][:, :-1]
+    assert torch.allclose(found, plainly(model, vectors), rtol=1e-5, atol=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import pytest
 import torch
@@ -40,7 +41,19 @@ def test_graph_losses_are_what_the_equations_say() -> None:
     )
     assert float(edge_divergence(p)) == pytest.approx(expected, rel=1e-5)
     alone = (1 - p).prod(-1)
-    assert torch.allclose(lonely_nodes(alone.log()), alone.square().sum(-1))
+    assert torch.allclose(lonely_nodes(alone), alone.square().sum(-1))
+
+
+def test_of_expected_graphs_the_norms_are_those_of_sampled_ones_on_average() -> None:
+    p = torch.tensor([[0.2, 0.9], [0.5, 0.3]])
+    norm = distance = 0.0
+    for drawn in product((0.0, 1.0), repeat=4):
+        graph = torch.tensor(drawn).view(2, 2)
+        chance = float(torch.where(graph == 1, p, 1 - p).prod())
+        norm += chance * float(graph.square().sum())
+        distance += chance * float((graph - torch.eye(2)).square().sum())
+    assert float(edge_count(p[None])) == pytest.approx(norm, rel=1e-5)
+    assert float(from_identity(p[None])) == pytest.approx(distance, rel=1e-5)
 
 
 def test_unlabelled_pairs_are_a_mixture_whose_actions_are_all_used() -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from disentwine.data import Shapes3D
 from disentwine.data.transitions import transitions
 from disentwine.report.action_figures import repeated_rows
 from disentwine.report.actions import action_scores, leak_scores, walk_scores
@@ -61,6 +62,14 @@ def test_steps_lead_to_the_image_with_one_factor_moved():
             assert np.array_equal(DATA.factors[found[there]], expected)
             level = DATA.factors[~there, factor] + by
             assert ((level < 0) | (level > 7)).all()
+
+
+def test_steps_go_round_where_the_pairs_do():
+    hues = Shapes3D(hues=3, scales=2, orientations=2)
+    last = np.array([len(hues) - 1])
+    for cyclic, there in ((True, True), (False, False)):
+        steps = Steps(transitions(hues, cyclic=cyclic).dataset, list(range(6)))
+        assert (steps.moved(last, 0, 1)[0] >= 0) == there
 
 
 def test_one_who_knows_everything_scores_perfectly():

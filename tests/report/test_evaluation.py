@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from disentwine import VAE
-from disentwine.contracts.model import Batch, Losses
+from disentwine.contracts.model import Batch, Losses, Quantizes
 from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.metrics.activity import active_units
 from disentwine.metrics.reconstruction import reconstruction_error
+from disentwine.models import MODELS
 from disentwine.report.evaluation import evaluate
+from disentwine.report.scoring import NO_QUANTITIES, score_codes
+from disentwine.testing import small_grid
 from disentwine.training.trainer import Trainer
 
 
@@ -37,6 +40,33 @@ def test_only_units_that_vary_are_active() -> None:
     codes = np.random.default_rng(0).normal(size=(500, 3)) * [1.0, 0.05, 0.5] + [0, 9, 0]
     score = active_units(codes)
     assert (score.value, score.details["alive"]) == (2, [True, False, True])
+
+
+def test_units_that_are_names_are_active_where_the_name_changes_whatever_its_number() -> None:
+    names = np.array([[7.0, 0.0, 3.0]] * 999 + [[7.0, 63.0, 3.0]])
+    assert active_units(names).details["alive"] == [False, True, False]
+    names[:100, 2] = 4
+    found = active_units(names, discrete_codes=True)
+    assert found.details["alive"] == [False, False, True]
+
+
+@pytest.mark.parametrize("name", ["vq-vae", "mcq-vae", "ct-vae"])
+def test_codes_that_are_names_are_not_measured_as_quantities(name: str) -> None:
+    data = small_grid((16, 16, 1))
+    model = MODELS[name].for_data(data, codes=8, dimensions=4, width=8)
+    wanted = ["sap", "mig", "factor-vae", "irs", "mic-tic", "explicitness"]
+    found = evaluate(model, data, wanted)
+    assert isinstance(model, Quantizes)
+    quantities = ["sap", "factor-vae", "irs", "mic-tic"]
+    assert found.skipped == dict.fromkeys(quantities, NO_QUANTITIES)
+    assert {"mig", "explicitness"} <= {score.name for score in found.scores}
+    assert found.codes is not None
+    renamed = np.random.default_rng(0).permutation(8)[found.codes.astype(int)].astype(float)
+    factors = data.factors[found.indices]
+    again = score_codes(renamed, factors, data.spec, discrete_codes=True, metrics=["mig"])
+    score = found.score("mig")
+    assert score is not None
+    assert again.scores[0].value == pytest.approx(score.value)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from disentwine.studies.ctvae import CTVAE, PUBLISHED, figures, measure, more
+from disentwine.studies.ctvae import CTVAE, PUBLISHED, SETTINGS, figures, measure, more
 from disentwine.studies.study import result_rows
 from disentwine.studies.trials import Outcome, Trial, make_trial
 
@@ -31,10 +31,12 @@ def score(name: str, value: float, floor: float | None = None) -> dict[str, obje
 
 def test_the_baselines_are_rows_of_their_own() -> None:
     trial = Trial("ct-vae", "cars3d", 0, "ct-vae-cars3d")
+    siamese = score("siamese:action-accuracy", 0.95, 0.2)
+    siamese["details"] = {"minutes": 0.25, "updates": 7}
     scores = (
         score("action-accuracy", 0.8, 0.2),
         score("factor-accuracy", 0.9, 0.4),
-        score("siamese:action-accuracy", 0.95, 0.2),
+        siamese,
     )
     outcomes = [Outcome(trial, scores, 1.0)]
     rows = result_rows([*outcomes, *more(outcomes)], PUBLISHED)
@@ -42,7 +44,22 @@ def test_the_baselines_are_rows_of_their_own() -> None:
     assert found["siamese network", "action-accuracy"]["value"] == 0.95
     assert found["commonest action", "factor-accuracy"]["value"] == 0.4
     assert found["ct-vae", "action-accuracy"]["paper"] == 0.71
-    assert found["siamese network", "action-accuracy"]["paper"] is None
+    row = found["siamese network", "action-accuracy"]
+    assert (row["paper"], row["minutes"]) == (None, 0.25)
+    assert row["recipe"] == "none: siamese network (7 updates) of the data of ct-vae-cars3d"
+    row = found["commonest action", "action-accuracy"]
+    assert (row["minutes"], row["recipe"]) == (
+        0,
+        "none: commonest action of the data of ct-vae-cars3d",
+    )
+
+
+def test_published_numbers_stand_beside_the_papers_own_pictures_only() -> None:
+    told = {data for _, data, _ in PUBLISHED}
+    assert told == {"cars3d", "shapes3d-authors", "sprites-reed", "dsprites"}
+    for data, recipe, overrides in SETTINGS:
+        read = Trial("ct-vae", data, 0, recipe, overrides).read_recipe()
+        assert read.data["name"] == data
 
 
 def test_variants_are_compared_with_one_seed() -> None:

@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 import torch
 
+from disentwine.contracts.model import Batch
 from disentwine.data.transitions import transitions
 from disentwine.errors import Interrupted
+from disentwine.figures.curves import best_step
 from disentwine.models import CTVAE
 from disentwine.testing import small_grid
 from disentwine.training.fit import fit
 from disentwine.training.one_factor import with_batches_for
 from disentwine.training.pairs import PairSource
+from disentwine.training.run import load_run
 from disentwine.training.sampling import BatchSource, batch_indices
-from disentwine.training.trainer import fixed_noise
+from disentwine.training.trainer import Trainer, fixed_noise
 
 DATA = small_grid((16, 16, 1))
 PRETRAINING = 4
@@ -49,8 +52,12 @@ def test_batches_are_images_first_and_then_pairs_of_the_training_images() -> Non
             assert images >= set(batch[:, :2].ravel().tolist())
     everything = transitions(DATA)
     assert pairs <= set(map(tuple, everything.pairs["train"].tolist()))
-    held_out = split["validation"][:, :2].ravel().tolist()
-    assert set(held_out) <= set(DATA.split["validation"].tolist())
+    validation = set(DATA.split["validation"].tolist())
+    for steps in (0, PRETRAINING):
+        assert set(split["validation"].learnt(steps=steps).tolist()) == validation
+    held_out = split["validation"].learnt(steps=PRETRAINING + 1)
+    assert held_out.shape[1] == 3
+    assert set(held_out[:, :2].ravel().tolist()) <= validation
 
 
 def source(model: CTVAE, *, drawn: int) -> PairSource:
@@ -95,6 +102,76 @@ def test_the_second_stage_leaves_images_alone_unless_it_is_joint(joint: bool) ->
         assert learnt_first == own, name
         if name != "places":
             assert learnt_later == (joint or not own), name
+
+
+def test_each_stage_is_logged_and_validated_by_its_own_loss(tmp_path: Path) -> None:
+    options = TRAINING | {"log_every": 3, "save_every": 2}
+    seen: dict[int, float] = {}
+
+    def keep(model: Any, step: int) -> None:
+        images = torch.from_numpy(DATA.images[DATA.split["validation"]]).permute(0, 3, 1, 2) / 255
+        with torch.no_grad():
+            seen[step] = model.eval().autoencoder.loss(Batch(images, images)).total.item()
+
+    fit(build(), DATA, out=tmp_path / "run", on_save=keep, **options)
+    run = load_run(tmp_path / "run")
+    records = {(r["kind"], r["step"]): r for r in run.metrics}
+    for step in (0, 2, PRETRAINING):
+        assert "l_y" not in records["validation", step]
+        assert records["validation", step]["loss"] == pytest.approx(seen[step], rel=1e-4)
+    assert all("l_y" in records["validation", step] for step in (6, 8, 9))
+    assert [step for kind, step in records if kind == "train"] == [3, PRETRAINING, 6, 9]
+    assert "l_y" not in records["train", PRETRAINING]
+    assert "reconstruction" not in records["train", 6]
+    assert run.status["best"]["step"] > PRETRAINING, "the scores before it are of another loss"
+    assert best_step(run.metrics) == run.status["best"]["step"]
+
+
+def test_a_record_of_the_second_stage_is_a_mean_over_its_own_updates(tmp_path: Path) -> None:
+    """Five updates a record, of which the switch leaves one: its terms are not divided by five."""
+    for name, every in (("often", 1), ("seldom", 5)):
+        options = TRAINING | {"steps": 5, "log_every": every}
+        fit(build(), DATA, out=tmp_path / name, **options)
+    often, seldom = (
+        [r for r in load_run(tmp_path / name).metrics if r["kind"] == "train"][-1]
+        for name in ("often", "seldom")
+    )
+    assert often == seldom
+
+
+def test_patience_does_not_cut_pretraining_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where no validation is better than the one before."""
+    rising = iter(range(100))
+    monkeypatch.setattr(Trainer, "validate", lambda self: {"loss": float(next(rising))})
+    steps: list[int] = []
+    options = TRAINING | {"save_every": 1, "patience": 2}
+    fit(build(), DATA, on_save=lambda model, step: steps.append(step), **options)
+    # The first score of the second stage is the best so far, two more are not better.
+    assert steps[-1] == PRETRAINING + 3
+
+
+def test_a_run_keeps_the_names_of_actions_that_were_learnt_without(tmp_path: Path) -> None:
+    model = build(labels="latent", edges="expected")
+    fit(model, DATA, out=tmp_path / "run", **TRAINING)
+    steps = transitions(DATA)
+    rows = steps.pairs["validation"]
+    kept: Any = load_run(tmp_path / "run").model
+    again: Any = load_run(tmp_path / "run").model
+    again.places.copy_(again.places.flip(0))
+    again.match(*steps.batch(rows))
+    assert torch.equal(kept.places, again.places)
+    told = kept.retrieve(*steps.batch(rows)[:2]).argmax(1) == rows[:, 2]
+    kept.places.copy_(torch.arange(len(kept.actions)))
+    unnamed = kept.retrieve(*steps.batch(rows)[:2]).argmax(1) == rows[:, 2]
+    assert told.mean() >= unnamed.mean()
+    assert not torch.equal(again.places, kept.places), "or the test would prove nothing"
+
+
+def test_a_training_that_ends_before_actions_are_learnt_says_so(capsys: Any) -> None:
+    for steps in (PRETRAINING, PRETRAINING + 1):
+        fit(build(), DATA, **TRAINING | {"steps": steps})
+        told = "training.steps=4 are no more than model.pretraining=4" in capsys.readouterr().err
+        assert told == (steps == PRETRAINING)
 
 
 @pytest.mark.parametrize("options", [{}, {"joint": True, "codebook_training": "ema"}], ids=str)

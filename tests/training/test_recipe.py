@@ -13,7 +13,7 @@ import yaml
 from PIL import Image
 
 from disentwine.contracts.model import Model
-from disentwine.data import DATASETS, Arrays, Flow, Folder, Pendulum, Shapes2D
+from disentwine.data import DATASETS, Arrays, Flow, Folder, Pendulum, Shapes2D, transitions
 from disentwine.errors import DataError, UsageError
 from disentwine.models import MODELS, VAE
 from disentwine.testing import small_grid
@@ -55,6 +55,27 @@ def test_every_mistake_is_in_one_report_with_a_suggestion() -> None:
     assert len(lines) == len(expected)
     for start, part in expected:
         assert any(line.startswith(start) and part in line for line in lines), start
+
+
+def test_actions_are_chosen_in_the_data_section() -> None:
+    chosen = ("data.actions.factors=[x, scale]", "data.actions.cyclic=false")
+    plain, recipe = read_recipe("ct-vae-shapes2d"), read_recipe("ct-vae-shapes2d", chosen)
+    assert "actions" not in plain.data, "or runs of earlier recipes would not be found again"
+    usual = ("data.actions.cyclic=true",)
+    assert read_recipe("ct-vae-shapes2d", usual).to_yaml() == plain.to_yaml()
+    dataset = recipe.build_dataset()
+    steps = transitions(dataset)
+    assert steps.actions == ("+x", "-x", "+scale", "-scale")
+    model: Any = recipe.build_model(dataset)
+    assert model.actions == steps.actions
+    again = recipe_of(model, dataset, training=recipe.training, seed=recipe.seed)
+    assert again.to_yaml() == recipe.to_yaml()
+    lines = problems(SMALL | {"data": {"name": "shapes2d", "actions": {"factor": ["x"]}}})
+    assert lines == ["data.actions.factor: unknown key. Did you mean 'factors'?"]
+    lines = problems(SMALL | {"data": {"name": "shapes2d", "actions": "x"}})
+    assert lines == ["data.actions: expected a list of key: value pairs"]
+    with pytest.raises(UsageError, match="Did you mean 'scale'"):
+        read_recipe("ct-vae-shapes2d", ("data.actions.factors=[scales]",)).build_dataset()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +33,7 @@ def evaluate(
 
     from disentwine.cli.show import scores_title
     from disentwine.cli.tables import print_comparison, print_scores, print_skipped
-    from disentwine.errors import StorageError
+    from disentwine.errors import StorageError, warn
     from disentwine.models.baselines import BASELINES
     from disentwine.report import evaluate_baseline, evaluate_run
     from disentwine.report.kept import keep_scores
@@ -66,7 +65,7 @@ def evaluate(
     try:
         keep_scores(loaded, found.scores)
     except StorageError as error:  # a run that others own can be measured too
-        print(f"disentwine: warning: the run does not keep its scores: {error}", file=sys.stderr)
+        warn(f"the run does not keep its scores: {error}")
     if as_json:
         step = {"step": loaded.checkpoint.step}
         rows = [{**to_json(score), **step} for score in found.scores]

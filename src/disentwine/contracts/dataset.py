@@ -47,6 +47,19 @@ class Factor:
     cyclic: bool = False
 
 
+@dataclass(frozen=True)
+class Acting:
+    """What actions there are on images (see `data.transitions`).
+
+    Arguments:
+        factors: those that act, and are held while another acts; all when omitted.
+        cyclic: False ends every grid, also of factors that go round.
+    """
+
+    factors: tuple[str, ...] | None = None
+    cyclic: bool = True
+
+
 class Images(Protocol):
     """An indexable stack of images, shape (n, height, width, channels): an array or what acts as one."""
 
@@ -70,6 +83,7 @@ class Dataset:
         graph: the true causal graph over the factors' names, where it is known.
         stochastic: whether brightness is the probability of white, which every batch draws anew.
         labelled: the share of the training and validation images that carry labels.
+        acting: what actions there are on images.
         about: one line for `disentwine data list`.
     """
 
@@ -80,6 +94,7 @@ class Dataset:
     graph: nx.DiGraph | None = None
     stochastic: bool = False
     labelled: float = 1.0
+    acting: Acting = Acting()
     about: ClassVar[str] = ""
 
     def with_labels(self, share: float) -> Self:
@@ -102,6 +117,25 @@ class Dataset:
             partly.factors[indices[order[max(1, round(share * len(indices))) :]]] = np.nan
         return partly
 
+    def with_actions(self, *, factors: tuple[str, ...] | None = None, cyclic: bool = True) -> Self:
+        """The same images, with other actions between them. In a recipe: `data.actions`.
+
+        Arguments:
+            factors, cyclic: as for `data.transitions`.
+
+        >>> from disentwine.data import Shapes2D, transitions
+        >>> transitions(Shapes2D().with_actions(factors=("x",))).actions
+        ('+x', '-x')
+        """
+        for name in factors or ():
+            column_index(self.names, name)
+        acted = copy(self)
+        acted.images = (
+            self.images
+        )  # a data set that draws its images when asked need not do so twice
+        acted.acting = Acting(factors, cyclic)
+        return acted
+
     def __len__(self) -> int:
         return len(self.images)
 
@@ -119,6 +153,10 @@ class Dataset:
     def column(self, name: str) -> FloatArray:
         """The values of one factor for every image."""
         return self.factors[:, column_index(self.names, name)]
+
+    def goes_round(self, column: int) -> bool:
+        """Whether an action leads from a factor's last value to its first."""
+        return self.acting.cyclic and self.spec[column].cyclic
 
     def __repr__(self) -> str:
         height, width, channels = self.image_shape

@@ -105,6 +105,21 @@ class Decodes(Protocol):
 
 
 @runtime_checkable
+class Quantizes(Protocol):
+    """Codes are names out of codebooks, not quantities: what is next in number need not look alike.
+
+    Attributes:
+        codes: how many names there are for each number of a code.
+    """
+
+    codes: int
+
+    def indices(self, x: Tensor) -> Tensor:
+        """The codes (n, d) that stand for images, as whole numbers."""
+        ...
+
+
+@runtime_checkable
 class Generates(Protocol):
     """New images can be drawn."""
 
@@ -229,6 +244,8 @@ class VariesOneFactor(Protocol):
 class LearnsActions(Protocol):
     """The model learns from pairs of images and the action between them, after it has learnt images.
 
+    Both stages are validated by what they learn from, and the best weights are those of the second.
+
     Attributes:
         actions: their names.
         pretraining: updates on images alone, before those on pairs.
@@ -242,6 +259,20 @@ class LearnsActions(Protocol):
 
     def indices(self, x: Tensor) -> Tensor:
         """The codes (n, d) that stand for images, as whole numbers."""
+        ...
+
+
+@runtime_checkable
+class NamesActions(Protocol):
+    """Actions may be found without names; some labelled pairs then give them theirs."""
+
+    @property
+    def nameless(self) -> bool:
+        """Whether nobody says which action it was while the model learns."""
+        ...
+
+    def match(self, x: Any, y: Any, action: Any) -> None:
+        """Name actions after pairs of images and the number (n,) of each pair's action."""
         ...
 
 
@@ -275,6 +306,7 @@ class Layered(Protocol):
 
 CAPABILITIES: dict[str, type] = {
     "decodes": Decodes,
+    "quantizes": Quantizes,
     "generates": Generates,
     "intervenes": Intervenes,
     "transitions": Transits,
@@ -283,6 +315,7 @@ CAPABILITIES: dict[str, type] = {
     "opposed": Opposed,
     "varies one factor": VariesOneFactor,
     "learns actions": LearnsActions,
+    "names actions": NamesActions,
     "tended": Tended,
     "watched": Watched,
 }

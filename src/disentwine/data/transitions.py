@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray, column_index
+from disentwine.contracts.dataset import Acting, Dataset, FloatArray, IndexArray, column_index
 from disentwine.contracts.transitions import Transitions
 from disentwine.errors import DataError, UsageError
 
@@ -18,7 +18,7 @@ def transitions(
     *,
     seed: int = 0,
     factors: Sequence[str] | None = None,
-    cyclic: bool = True,
+    cyclic: bool | None = None,
     limit: int | None = None,
 ) -> Transitions:
     r"""All pairs $(x, y, a)$ in which y is x after one step of one factor, the others held.
@@ -38,8 +38,10 @@ def transitions(
     Arguments:
         dataset: one whose factors are not continuous; images without labels are left out.
         seed: of the order, and of the choice between images with the same factors.
-        factors: those that act, and are held while another acts; all when omitted.
-        cyclic: False ends every grid, as the paper's own pairs do, also of factors that go round.
+        factors: those that act, and are held while another acts; when omitted those that the data
+            set says (`Dataset.with_actions`, in a recipe `data.actions`), which may be all.
+        cyclic: False ends every grid, as the paper's own pairs do, also of factors that go round; as
+            the data set says when omitted.
         limit: the most pairs to keep of each part.
 
     >>> from disentwine.data import Arrays
@@ -54,7 +56,13 @@ def transitions(
     >>> bool(changed[steps.factor_of_action[action]] == steps.direction_of_action[action])
     True
     """
-    grids = _grids(dataset, factors)
+    acting = Acting(
+        dataset.acting.factors if factors is None else tuple(factors),
+        dataset.acting.cyclic if cyclic is None else cyclic,
+    )
+    if acting != dataset.acting:
+        dataset = dataset.with_actions(**vars(acting))
+    grids = _grids(dataset)
     level, strides, key = _keys(dataset, grids)
     rng = np.random.default_rng(seed)
     pairs = {}
@@ -65,7 +73,7 @@ def transitions(
         keys = key[images]
         tables = []
         for i, (factor, grid) in enumerate(grids.items()):
-            turn = len(grid) if cyclic and dataset.spec[factor].cyclic and len(grid) > 2 else None
+            turn = len(grid) if dataset.goes_round(factor) and len(grid) > 2 else None
             before = level[i][images]
             for action, direction in ((2 * i, 1), (2 * i + 1, -1)):
                 after = before + direction if turn is None else (before + direction) % turn
@@ -88,9 +96,10 @@ def transitions(
     )
 
 
-def _grids(dataset: Dataset, factors: Sequence[str] | None) -> dict[int, FloatArray]:
+def _grids(dataset: Dataset) -> dict[int, FloatArray]:
     """The values of each factor that acts, by its column: those named, or all that vary."""
     grids = {}
+    factors = dataset.acting.factors
     for name in dataset.names if factors is None else factors:
         column = column_index(dataset.names, name)
         grid = np.unique(dataset.factors[:, column])

@@ -80,15 +80,17 @@ def loss_curves(records: Sequence[Record]) -> Figure:
 def best_step(records: Sequence[Record]) -> int | None:
     """The step whose validation loss is least, or none where there was no validation.
 
-    None is best either where an opponent, which learns as well, changes what the loss means.
+    None is best either where an opponent, which learns as well, changes what the loss means. A loss
+    of other terms than the last one, as pre-training has, is another loss.
 
     >>> best_step([{"kind": "validation", "step": 5, "loss": 1.0}])
     5
     """
+    validations = [r for r in records if r["kind"] == "validation"]
     scores = [
         (float(r["loss"]), int(r["step"]))
-        for r in records
-        if r["kind"] == "validation"
+        for r in validations
+        if r.keys() == validations[-1].keys()
         and math.isfinite(r.get("loss", math.nan))
         and "opponent_loss" not in r
     ]

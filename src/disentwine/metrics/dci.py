@@ -10,15 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from disentwine.contracts.dataset import FloatArray, Kind
 from disentwine.contracts.score import Score
-from disentwine.metrics.inputs import checked, classes_to_predict, noise_floor
+from disentwine.errors import UsageError
+from disentwine.metrics.inputs import checked, classes_to_predict, code_classes, noise_floor
 
 Learner = Literal["histogram-boosting", "gradient-boosting"]
+MOST_NAMES = 255
+"""Of one code, in histograms."""
 
 
 def dci(
     codes: ArrayLike,
     factors: ArrayLike,
     *,
+    discrete_codes: bool = False,
     kinds: Sequence[Kind] | None = None,
     learner: Learner = "histogram-boosting",
     train: int = 10_000,
@@ -39,6 +43,7 @@ def dci(
     Arguments:
         codes: (n, d).
         factors: (n, k).
+        discrete_codes: codes are names, as those of a quantizer, whose numbers mean nothing.
         kinds: of the factors; only categorical ones have their values left alone however many.
         learner: "gradient-boosting" is the original of later studies, and takes minutes.
         train: most samples to learn from.
@@ -54,6 +59,8 @@ def dci(
     True
     """
     z, v = checked(codes, factors)
+    if discrete_codes:
+        z = _names(z, learner)
 
     def measure(z: FloatArray, v: FloatArray) -> dict[str, Any]:
         order = np.random.default_rng([seed, 0]).permutation(len(z))
@@ -62,7 +69,7 @@ def dci(
         classes = classes_to_predict(v, kinds)
         columns, accuracies = [], []
         for y in classes.T:
-            importance, accuracy = _importance(z, y, fitted, held_out, learner)
+            importance, accuracy = _importance(z, y, fitted, held_out, learner, discrete_codes)
             columns.append(importance)
             accuracies.append(accuracy)
         matrix = np.stack(columns, axis=1)
@@ -87,6 +94,16 @@ def dci(
     )
 
 
+def _names(z: FloatArray, learner: Learner) -> FloatArray:
+    """Codes as numbers from 0, which trees take for names."""
+    ranks = code_classes(z, bins=0, discrete_codes=True)
+    if learner != "histogram-boosting" or ranks.max() >= MOST_NAMES:
+        raise UsageError(
+            f"only trees of histogram-boosting take codes for names, and at most {MOST_NAMES} of them"
+        )
+    return ranks.astype(np.float64)
+
+
 def _concentration(matrix: FloatArray) -> float:
     """Mean over rows, weighted by their share, of one less the entropy of the row."""
     total = matrix.sum()
@@ -103,6 +120,7 @@ def _importance(
     fitted: NDArray[np.int64],
     held_out: NDArray[np.int64],
     learner: Learner,
+    discrete_codes: bool,
 ) -> tuple[FloatArray, float]:
     from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 
@@ -110,7 +128,12 @@ def _importance(
         model: Any = GradientBoostingClassifier(random_state=0).fit(z[fitted], y[fitted])
         return model.feature_importances_, float(model.score(z[held_out], y[held_out]))
     model = HistGradientBoostingClassifier(
-        max_iter=20, max_leaf_nodes=8, learning_rate=0.3, early_stopping=False, random_state=0
+        max_iter=20,
+        max_leaf_nodes=8,
+        learning_rate=0.3,
+        early_stopping=False,
+        random_state=0,
+        categorical_features=np.full(z.shape[1], discrete_codes),
     ).fit(z[fitted], y[fitted])
     gains = _split_gains(model._predictors, z.shape[1])
     return gains / max(gains.sum(), np.finfo(float).tiny), float(

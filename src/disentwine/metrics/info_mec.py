@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from disentwine.contracts.dataset import FloatArray, Kind
 from disentwine.contracts.score import Score
 from disentwine.metrics.information import entropy, mutual_information
-from disentwine.metrics.inputs import BINS, DEAD, checked, class_table, kinds_of, noise_floor
+from disentwine.metrics.inputs import (
+    BINS,
+    DEAD,
+    checked,
+    class_table,
+    code_classes,
+    kinds_of,
+    noise_floor,
+)
+from disentwine.metrics.linear import explained
 
 MOST_SAMPLES = 10_000
 """Enough for the nearest-neighbour estimate; larger tables are sampled."""
@@ -32,21 +42,22 @@ def info_mec(
     InfoM $= \big(\frac{1}{n_z} \sum_j \frac{\max_i \mathrm{NMI}_{ij}}{\sum_i \mathrm{NMI}_{ij}} -
     \frac{1}{n_s}\big) / \big(1 - \frac{1}{n_s}\big)$ over codes that are not constant; InfoC is the same with
     factors and codes exchanged; InfoE is the share of each factor's uncertainty that a linear model
-    of the code removes.
+    of the code removes, on samples that it was not fitted to.
 
     Reference: Disentanglement via Latent Quantization, K. Hsu et al., 2023, section 4.
 
     Arguments:
         codes: (n, d).
         factors: (n, k).
-        discrete_codes: codes are indices, as those of a quantizer, so that information is counted;
+        discrete_codes: codes are names, as those of a quantizer, so that information is counted;
             otherwise it is estimated from nearest neighbours (Ross, 2014).
         kinds: of the factors; by default those of two values are binary, others continuous.
         bins: of each continuous factor.
-        seed: of the estimate.
+        seed: of the estimate, and of the samples that are held out.
         floor: also measure the noise floor, which doubles the time.
 
-    The value is InfoM; `info_m`, `info_e`, `info_c` and the `matrix` (codes by factors) are details.
+    The value is InfoM; `info_m`, `info_e`, `info_c`, the noise floor of each in `floors`, and the
+    `matrix` (codes by factors) are details.
 
     >>> v = np.array([[a, b] for a in range(4) for b in range(5)] * 20, float)
     >>> round(info_mec(v, v, discrete_codes=True).value, 6)
@@ -58,42 +69,46 @@ def info_mec(
         some = np.random.default_rng([seed, 0]).choice(len(z), MOST_SAMPLES, replace=False)
         z, v = z[some], v[some]
 
-    def information(z: FloatArray, v: FloatArray) -> FloatArray:
-        alive = z[:, z.var(axis=0) > DEAD]
-        classes = class_table(v, bins=bins)
-        columns = []
-        for y in classes.T:
-            if discrete_codes:
-                column = np.array([mutual_information(_ranks(c), y) for c in alive.T])
-            else:
-                column = _neighbour_information(alive, y, seed)
-            columns.append(column / entropy(y))
-        return np.stack(columns, axis=1)
-
-    def estimate(z: FloatArray, v: FloatArray) -> float:
-        return _share_of_best(information(z, v), axis=1)
-
     if not (z.var(axis=0) > DEAD).any():
         nothing = {"info_m": 0.0, "info_e": 0.0, "info_c": 0.0}
-        return Score("info-mec", 0.0, n=len(z), noise_floor=0.0, details=nothing)
-    matrix = information(z, v)
-    modular = _share_of_best(matrix, axis=1)
-    return Score(
-        "info-mec",
-        modular,
-        n=len(z),
-        noise_floor=noise_floor(estimate, z, v, seed=seed) if floor else None,
-        details={
-            "info_m": modular,
-            "info_e": _explicit(z, v, kinds, discrete_codes=discrete_codes),
+        details = {**nothing, "floors": nothing} if floor else nothing
+        return Score("info-mec", 0.0, n=len(z), noise_floor=0.0, details=details)
+
+    def measure(z: FloatArray, v: FloatArray) -> dict[str, Any]:
+        alive = z[:, z.var(axis=0) > DEAD]
+        matrix = _information(alive, v, bins=bins, discrete_codes=discrete_codes, seed=seed)
+        return {
+            "info_m": _share_of_best(matrix, axis=1),
+            "info_e": explained(z, v, kinds, discrete_codes=discrete_codes, seed=seed),
             "info_c": _share_of_best(matrix, axis=0),
             "matrix": matrix,
-        },
+        }
+
+    found = measure(z, v)
+    floors = noise_floor(measure, z, v, seed=seed) if floor else {}
+    floors.pop("matrix", None)
+    return Score(
+        "info-mec",
+        found["info_m"],
+        n=len(z),
+        noise_floor=floors.get("info_m"),
+        details={**found, "floors": floors},
     )
 
 
-def _ranks(code: FloatArray) -> NDArray[np.int64]:
-    return np.unique(code, return_inverse=True)[1]
+def _information(
+    z: FloatArray, v: FloatArray, *, bins: int, discrete_codes: bool, seed: int
+) -> FloatArray:
+    """NMI of each code with each factor, (d, k)."""
+    columns = []
+    for y in class_table(v, bins=bins).T:
+        if discrete_codes:
+            names = code_classes(z, bins=bins, discrete_codes=True)
+            column = np.array([mutual_information(c, y) for c in names.T])
+        else:
+            column = _neighbour_information(z, y, seed)
+        columns.append(column / entropy(y))
+    return np.stack(columns, axis=1)
 
 
 def _share_of_best(matrix: FloatArray, *, axis: int) -> float:
@@ -114,25 +129,3 @@ def _neighbour_information(z: FloatArray, y: NDArray[np.int64], seed: int) -> Fl
 
     information: FloatArray = mutual_info_classif(z, y, discrete_features=False, random_state=seed)
     return information
-
-
-def _explicit(
-    z: FloatArray, v: FloatArray, kinds: Sequence[Kind], *, discrete_codes: bool
-) -> float:
-    """Mean share of uncertainty removed: of the log loss for classes, of the variance for numbers."""
-    from sklearn.linear_model import LinearRegression, LogisticRegression
-    from sklearn.metrics import log_loss
-
-    if discrete_codes:
-        features = np.hstack([c[:, None] == np.unique(c) for c in z.T]).astype(float)
-    else:
-        features = (z - z.mean(axis=0)) / np.sqrt(np.maximum(z.var(axis=0), DEAD))
-    shares = []
-    for s, kind in zip(v.T, kinds, strict=True):
-        if kind in ("binary", "categorical"):
-            classes = np.unique(s, return_inverse=True)[1]
-            model = LogisticRegression(C=1e4, max_iter=2000).fit(features, classes)
-            shares.append(1 - log_loss(classes, model.predict_proba(features)) / entropy(classes))
-        else:
-            shares.append(LinearRegression().fit(features, s).score(features, s))
-    return float(np.clip(shares, 0, 1).mean())

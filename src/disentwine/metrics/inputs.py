@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from disentwine.contracts.dataset import FloatArray, IndexArray, Kind
 from disentwine.errors import UsageError
+
+Answer = TypeVar("Answer")
 
 BINS = 20
 """Codes, and factors that are continuous, are cut into so many bins of equal width."""
@@ -87,6 +90,26 @@ def equal_width_bins(column: FloatArray, *, bins: int = BINS) -> NDArray[np.int6
     return np.digitize(column, edges).astype(np.int64)
 
 
+def code_classes(codes: FloatArray, *, bins: int, discrete_codes: bool) -> NDArray[np.int64]:
+    """The class of each code: its bin, or what it names where codes are names."""
+    columns = [
+        np.unique(c, return_inverse=True)[1] if discrete_codes else equal_width_bins(c, bins=bins)
+        for c in codes.T
+    ]
+    return np.stack(columns, axis=1)
+
+
+def features_of(codes: FloatArray, fitted: IndexArray, *, discrete_codes: bool) -> Any:
+    """What a linear model sees of codes (n, d): standardised by the rows it is fitted to, or a column
+    for each name that occurs in these rows."""
+    from sklearn.preprocessing import OneHotEncoder
+
+    if discrete_codes:
+        return OneHotEncoder(handle_unknown="ignore").fit(codes[fitted]).transform(codes).tocsr()
+    scale = np.sqrt(np.maximum(codes[fitted].var(axis=0), DEAD))
+    return (codes - codes[fitted].mean(axis=0)) / scale
+
+
 def class_table(table: FloatArray, *, bins: int = BINS) -> NDArray[np.int64]:
     """`classes_of` every column."""
     return np.stack([classes_of(column, bins=bins) for column in table.T], axis=1)
@@ -114,12 +137,12 @@ def kinds_of(factors: FloatArray, kinds: Sequence[Kind] | None) -> list[Kind]:
 
 
 def noise_floor(
-    estimate: Callable[[FloatArray, FloatArray], float],
+    estimate: Callable[[FloatArray, FloatArray], Answer],
     codes: FloatArray,
     factors: FloatArray,
     *,
     seed: int,
-) -> float:
+) -> Answer:
     """What the same estimator answers on codes that were dealt to the wrong samples."""
     shuffled = np.random.default_rng([seed, 1]).permutation(len(codes))
     return estimate(codes[shuffled], factors)

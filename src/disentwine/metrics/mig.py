@@ -8,11 +8,17 @@ from numpy.typing import ArrayLike
 from disentwine.contracts.dataset import FloatArray
 from disentwine.contracts.score import Score
 from disentwine.metrics.information import entropy, gap_of_best_two, information_matrix
-from disentwine.metrics.inputs import BINS, checked, class_table, equal_width_bins, noise_floor
+from disentwine.metrics.inputs import BINS, checked, class_table, code_classes, noise_floor
 
 
 def mig(
-    codes: ArrayLike, factors: ArrayLike, *, bins: int = BINS, seed: int = 0, floor: bool = True
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    discrete_codes: bool = False,
+    bins: int = BINS,
+    seed: int = 0,
+    floor: bool = True,
 ) -> Score:
     r"""How much more the best code knows of each factor than the second best.
 
@@ -24,6 +30,7 @@ def mig(
     Arguments:
         codes: (n, d).
         factors: (n, k).
+        discrete_codes: codes are names, as those of a quantizer, whose numbers mean nothing.
         bins: of each code, and of each continuous factor.
         seed: of the noise floor.
         floor: also measure the noise floor, which doubles the time.
@@ -35,7 +42,7 @@ def mig(
     z, v = checked(codes, factors)
 
     def matrix(z: FloatArray, v: FloatArray) -> FloatArray:
-        binned = np.stack([equal_width_bins(c, bins=bins) for c in z.T], axis=1)
+        binned = code_classes(z, bins=bins, discrete_codes=discrete_codes)
         classes = class_table(v, bins=bins)
         entropies = np.array([entropy(column) for column in classes.T])
         return np.asarray(information_matrix(binned, classes) / entropies)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,13 +17,20 @@ from disentwine.metrics.inputs import (
     checked,
     class_table,
     classes_to_predict,
-    equal_width_bins,
+    code_classes,
+    features_of,
     noise_floor,
 )
 
 
 def modularity(
-    codes: ArrayLike, factors: ArrayLike, *, bins: int = BINS, seed: int = 0, floor: bool = True
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    discrete_codes: bool = False,
+    bins: int = BINS,
+    seed: int = 0,
+    floor: bool = True,
 ) -> Score:
     r"""Does each code know of one factor at most?
 
@@ -36,6 +44,7 @@ def modularity(
     Arguments:
         codes: (n, d).
         factors: (n, k).
+        discrete_codes: codes are names, as those of a quantizer, whose numbers mean nothing.
         bins: of each code, and of each continuous factor.
         seed: of the noise floor.
         floor: also measure the noise floor, which doubles the time.
@@ -48,7 +57,7 @@ def modularity(
 
     def matrix(z: FloatArray, v: FloatArray) -> FloatArray:
         alive = z[:, z.var(axis=0) > DEAD]
-        binned = np.stack([equal_width_bins(c, bins=bins) for c in alive.T], axis=1)
+        binned = code_classes(alive, bins=bins, discrete_codes=discrete_codes)
         return information_matrix(binned, class_table(v, bins=bins))
 
     def estimate(z: FloatArray, v: FloatArray) -> float:
@@ -76,6 +85,7 @@ def explicitness(
     codes: ArrayLike,
     factors: ArrayLike,
     *,
+    discrete_codes: bool = False,
     kinds: Sequence[Kind] | None = None,
     train: int = 10_000,
     test: int = 5_000,
@@ -93,6 +103,7 @@ def explicitness(
     Arguments:
         codes: (n, d).
         factors: (n, k).
+        discrete_codes: codes are names, as those of a quantizer, whose numbers mean nothing.
         kinds: of the factors; only categorical ones have their values left alone however many.
         train: most samples to learn from.
         test: most samples to measure on.
@@ -109,10 +120,9 @@ def explicitness(
         order = np.random.default_rng([seed, 0]).permutation(len(z))
         cut = min(train, round(len(z) * train / (train + test)))
         fitted, held_out = order[:cut], order[cut : cut + test]
-        scale = np.sqrt(np.maximum(z[fitted].var(axis=0), DEAD))
-        standardised = (z - z[fitted].mean(axis=0)) / scale
+        features = features_of(z, fitted, discrete_codes=discrete_codes)
         areas = [
-            _mean_area(standardised, classes, fitted, held_out)
+            _mean_area(features, classes, fitted, held_out)
             for classes in classes_to_predict(v, kinds).T
         ]
         return float(2 * np.mean(areas) - 1)
@@ -126,7 +136,7 @@ def explicitness(
 
 
 def _mean_area(
-    z: FloatArray, y: NDArray[np.int64], fitted: NDArray[np.int64], held_out: NDArray[np.int64]
+    z: Any, y: NDArray[np.int64], fitted: NDArray[np.int64], held_out: NDArray[np.int64]
 ) -> float:
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score

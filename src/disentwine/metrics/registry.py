@@ -32,6 +32,7 @@ class Metric:
         question: what it asks, in a few words.
         invariant_to: what may be done to the codes without changing the score.
         takes_kinds: whether it wants to know which factors are categories.
+        takes_names: whether codes may be names (`discrete_codes`) instead of quantities.
         seeded: whether another seed gives another value (of a sampled estimate).
     """
 
@@ -39,6 +40,7 @@ class Metric:
     question: str
     invariant_to: frozenset[Invariance] = ANY
     takes_kinds: bool = False
+    takes_names: bool = False
     seeded: bool = False
 
 
@@ -47,23 +49,37 @@ METRICS: dict[str, Metric] = {
         z_diff,
         "can the factor that two sets of images share be told linearly?",
         frozenset({"code order", "code sign", "code shift"}),
+        takes_names=True,
         seeded=True,
     ),
     "factor-vae": Metric(
         factor_vae, "does the steadiest code tell which factor a set shares?", seeded=True
     ),
     "sap": Metric(sap, "how far ahead is each factor's best code?", takes_kinds=True),
-    "mig": Metric(mig, "how much more does each factor's best code know?"),
-    "dci": Metric(dci, "does each code matter for one factor only?", takes_kinds=True, seeded=True),
-    "modularity": Metric(modularity, "does each code know of one factor at most?"),
+    "mig": Metric(mig, "how much more does each factor's best code know?", takes_names=True),
+    "dci": Metric(
+        dci,
+        "does each code matter for one factor only?",
+        takes_kinds=True,
+        takes_names=True,
+        seeded=True,
+    ),
+    "modularity": Metric(
+        modularity, "does each code know of one factor at most?", takes_names=True
+    ),
     "explicitness": Metric(
         explicitness,
         "can each factor be read off the code linearly?",
         takes_kinds=True,
+        takes_names=True,
         seeded=True,
     ),
     "info-mec": Metric(
-        info_mec, "is information modular, explicit, compact?", takes_kinds=True, seeded=True
+        info_mec,
+        "is information modular, explicit, compact?",
+        takes_kinds=True,
+        takes_names=True,
+        seeded=True,
     ),
     "irs": Metric(
         irs,

@@ -22,6 +22,7 @@ def z_diff(
     codes: ArrayLike,
     factors: ArrayLike,
     *,
+    discrete_codes: bool = False,
     protocol: Protocol = "common",
     pairs: int = 64,
     train: int = 10_000,
@@ -40,6 +41,7 @@ def z_diff(
     Arguments:
         codes: (n, d), each image encoded once.
         factors: (n, k); pairs are found by their values.
+        discrete_codes: codes are names, as those of a quantizer: |z_1 - z_2| is whether they differ.
         protocol: "common" classifies by logistic regression, as later studies do; "paper" by a
             one-vs-rest linear SVM with C = .01, as Kumar et al., 2018.
         pairs: L, the pairs of a point.
@@ -57,7 +59,9 @@ def z_diff(
     def estimate(z: FloatArray, v: FloatArray) -> float:
         rng = np.random.default_rng([seed, 0])
         index = ValueIndex(v)
-        points, y = _points(z, index, n=train + test, pairs=pairs, rng=rng)
+        points, y = _points(
+            z, index, n=train + test, pairs=pairs, discrete_codes=discrete_codes, rng=rng
+        )
         if v.shape[1] == 1:
             return 1.0
         classifier = _classifier(protocol).fit(points[:train], y[:train])
@@ -73,7 +77,13 @@ def z_diff(
 
 
 def _points(
-    z: FloatArray, index: ValueIndex, *, n: int, pairs: int, rng: np.random.Generator
+    z: FloatArray,
+    index: ValueIndex,
+    *,
+    n: int,
+    pairs: int,
+    discrete_codes: bool,
+    rng: np.random.Generator,
 ) -> tuple[FloatArray, NDArray[np.int64]]:
     y = rng.integers(index.k, size=n)
     points = np.empty((n, z.shape[1]))
@@ -83,7 +93,8 @@ def _points(
         for some in np.array_split(rows, max(1, len(rows) // at_once)):
             first = rng.integers(index.n, size=(len(some), pairs))
             second = index.like(first, factor, rng)
-            points[some] = np.abs(z[first] - z[second]).mean(axis=1)
+            apart = z[first] != z[second] if discrete_codes else np.abs(z[first] - z[second])
+            points[some] = apart.mean(axis=1)
     return points, y
 
 

@@ -80,7 +80,8 @@ class CTVAE(Model):
         pretraining: updates that learn images, before those that learn pairs.
         joint: whether the autoencoder learns further in the second stage, which the paper leaves open.
         labels: "known", or "latent": pairs are learnt from without being told their actions, as a
-            mixture of as many actions as there are, all equally often; `match` then finds their names.
+            mixture of as many actions as there are, all equally often; the validation pairs then
+            `match` them with names.
         two_way: retrieve an action also by its opposite, which should make x of y.
         rivals: other actions that a pair's own is compared with in an update, its opposite first and
             the rest at random; all of them when omitted. Few are as good, and sooner computed, where
@@ -358,8 +359,15 @@ class CTVAE(Model):
             for number, name in enumerate(names)
         ]
 
+    @property
+    def nameless(self) -> bool:
+        """Whether actions are learnt from pairs that are not told theirs."""
+        return self.labels == "latent"
+
     def match(self, x: Any, y: Any, action: Any) -> None:
         """Give latent actions the names under which most of some labelled pairs are told right.
+
+        A training does so with the validation pairs, whenever it saves.
 
         Arguments:
             x, y: pairs of images, see `retrieve`.

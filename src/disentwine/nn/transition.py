@@ -46,9 +46,11 @@ class ActionGraph(NamedTuple):
 
     @property
     def no_parents(self) -> Tensor:
-        """(n, s, nodes) log-probability that a node depends on nothing."""
-        own, none = (F.softplus(logits).sum(-1) for logits in (self.alpha, self.alpha_none))
-        return -(self.mask * own + (1 - self.mask) * none)
+        """(n, s, nodes) probability that a node depends on nothing; all its edges share one mask."""
+        own, none = (
+            (-F.softplus(logits).sum(-1)).exp() for logits in (self.alpha, self.alpha_none)
+        )
+        return self.mask * own + (1 - self.mask) * none
 
 
 class TransitionLayer(nn.Module):

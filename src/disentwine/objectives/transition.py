@@ -30,14 +30,23 @@ def negative_log_likelihood(log_p: Tensor, codes: Tensor) -> Tensor:
 
 
 def from_identity(edges: Tensor) -> Tensor:
-    r"""$\|M - I\|^2$ (eq. 8) of graphs (n, nodes, nodes)."""
-    identity = torch.eye(edges.shape[-1], device=edges.device, dtype=edges.dtype)
-    return (edges - identity).square().sum((-2, -1))
+    r"""$\|M - I\|^2$ (eq. 8) of graphs (n, nodes, nodes), or its mean given the mean of M.
+
+    >>> from_identity(torch.tensor([[[0.5, 0.5], [0.0, 1.0]]]))
+    tensor([1.])
+    """
+    diagonal = edges.diagonal(dim1=-2, dim2=-1)
+    return edge_count(edges) + (1 - 2 * diagonal).sum(-1)
 
 
 def edge_count(edges: Tensor) -> Tensor:
-    r"""$\|M\|^2$ (eq. 14), the number of edges of graphs (n, nodes, nodes)."""
-    return edges.square().sum((-2, -1))
+    r"""$\|M\|^2$ (eq. 14), the number of edges of graphs (n, nodes, nodes), or its mean given the mean
+    of M: an edge is there or not, so that it is its own square.
+
+    >>> edge_count(torch.tensor([[[0.5, 0.5], [0.0, 1.0]]]))
+    tensor([2.])
+    """
+    return edges.sum((-2, -1))
 
 
 def edge_divergence(probabilities: Tensor) -> Tensor:
@@ -51,13 +60,13 @@ def edge_divergence(probabilities: Tensor) -> Tensor:
     return (math.log(2) - entropy).sum((-2, -1))
 
 
-def lonely_nodes(log_alone: Tensor) -> Tensor:
+def lonely_nodes(alone: Tensor) -> Tensor:
     r"""$\sum_i \|\prod_j (1 - \sigma(\alpha_{ij}))\|^2$ (eq. 15).
 
     Arguments:
-        log_alone: (n, nodes) log-probability that a node depends on nothing.
+        alone: (n, nodes) probability that a node depends on nothing.
     """
-    return (2 * log_alone).exp().sum(-1)
+    return alone.square().sum(-1)
 
 
 def unlabelled(fit: Tensor) -> tuple[Tensor, Tensor]:

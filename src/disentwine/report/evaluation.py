@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from disentwine.contracts.dataset import Dataset, IndexArray
-from disentwine.contracts.model import Intervenes, Model
+from disentwine.contracts.model import Intervenes, Model, Quantizes
 from disentwine.contracts.score import Score
 from disentwine.data.splits import spread
 from disentwine.errors import DataError
@@ -183,13 +183,20 @@ def evaluate(
     if numbers is None:
         skipped = dict.fromkeys(chosen_metrics(metrics), "the codes are no table of numbers")
         return Evaluation(split, indices, scores, numbers, unit_kl, skipped)
-    scores.append(active_units(numbers))
+    discrete = isinstance(model, Quantizes)
+    scores.append(active_units(numbers, discrete_codes=discrete))
     scores += score_counterfactuals(model, dataset, indices, seed=seed)
     scores += exogenous_scores(model, dataset, indices, seed=seed)
     scores += score_actions(model, dataset)
     factors = dataset.factors[indices]
     scored = score_codes(
-        numbers, factors, dataset.spec, metrics=metrics, seeds=seeds, on_metric=on_metric
+        numbers,
+        factors,
+        dataset.spec,
+        discrete_codes=discrete,
+        metrics=metrics,
+        seeds=seeds,
+        on_metric=on_metric,
     )
     return Evaluation(split, indices, scores + scored.scores, numbers, unit_kl, scored.skipped)
 

@@ -18,6 +18,8 @@ from disentwine.metrics.registry import METRICS, Metric
 MEASURED_TOGETHER = {"mic": "mic-tic", "tic": "mic-tic"}
 """Scores that one metric answers with, by their own names."""
 
+NO_QUANTITIES = "it compares quantities, and these codes are names out of codebooks"
+
 MetricNames = Literal["all", "none"] | Sequence[str]
 
 
@@ -48,6 +50,7 @@ def score_codes(
     factors: FloatArray,
     spec: Sequence[Factor],
     *,
+    discrete_codes: bool = False,
     metrics: MetricNames = "all",
     seeds: Iterable[int] = (0,),
     on_metric: Callable[[str], None] | None = None,
@@ -60,6 +63,7 @@ def score_codes(
         codes: (n, d).
         factors: (n, k), NaN where there is no label.
         spec: name and kind of each factor.
+        discrete_codes: codes are names: metrics that compare quantities do not apply.
         metrics: names from `disentwine.metrics.METRICS`, "all" or "none".
         seeds: metrics that sample are averaged over these.
         on_metric: called with the name of each metric before it is measured.
@@ -83,9 +87,14 @@ def score_codes(
     scores: list[Score] = []
     skipped: dict[str, str] = {}
     for name in names:
+        if discrete_codes and not METRICS[name].takes_names:
+            skipped[name] = NO_QUANTITIES
+            continue
         if on_metric is not None:
             on_metric(name)
-        options = {"kinds": kinds} if METRICS[name].takes_kinds else {}
+        options: dict[str, object] = {"kinds": kinds} if METRICS[name].takes_kinds else {}
+        if discrete_codes:
+            options["discrete_codes"] = True
         try:
             scores += _over_seeds(METRICS[name], z, v[:, varies], list(seeds), kept, options)
         except DisentwineError as error:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from disentwine import figures
-from disentwine.contracts.model import Decodes, Generates, Opposed
+from disentwine.contracts.model import Decodes, Generates, LearnsActions, Opposed
 from disentwine.data.splits import spread
 from disentwine.nn.pictures import to_uint8
 from disentwine.report.action_sections import actions, confusions
@@ -114,6 +114,8 @@ def losses(subject: Subject) -> Section | None:
         if isinstance(subject.model, Opposed)
         else "The weights of the step with the least total validation loss are the ones kept."
     )
+    if isinstance(subject.model, LearnsActions):
+        kept = f"Images are learnt first, then actions, each by terms of its own. {kept}"
     return Section(
         "Training",
         f"Every term of the loss, and their weighted total. {kept}",

@@ -22,7 +22,7 @@ class Steps:
 
     def __init__(self, dataset: Dataset, columns: list[int]) -> None:
         self.columns = columns
-        self.cyclic = [dataset.spec[c].cyclic for c in columns]
+        self.cyclic = [dataset.goes_round(c) for c in columns]
         grids = [np.unique(column[~np.isnan(column)]) for column in dataset.factors[:, columns].T]
         self.sizes = [len(grid) for grid in grids]
         pairs = zip(grids, dataset.factors[:, columns].T, strict=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from disentwine.errors import StudyError
+from disentwine.errors import StudyError, warn
 from disentwine.studies.study import Profile, Study, write_results
 from disentwine.studies.tables import Table, study_tables, to_markdown
 from disentwine.studies.trials import Outcome, Trial, read_trial, run_trials
@@ -92,8 +91,7 @@ def run_study(
             try:
                 write()
             except Exception as error:  # no reason to stop training; the last time it is told
-                why = f"results of stage {trial.stage} were not written: {error}"
-                print(f"disentwine: warning: {why}", file=sys.stderr)
+                warn(f"results of stage {trial.stage} were not written: {error}")
 
     if train:
         try:

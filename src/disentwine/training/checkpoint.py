@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from disentwine.errors import CheckpointError
+from disentwine.errors import CheckpointError, warn
 from disentwine.training.storage import (
     canonical_json,
     remove_folder,
@@ -135,7 +134,7 @@ def load_best(folder: Path) -> Checkpoint | None:
 
 def tell_refusal(reason: str | Exception, *, instead: Path) -> None:
     """One line for the user, who must know that an older state is used than there seems to be."""
-    print(f"disentwine: warning: {reason}. {instead.name} is used instead.", file=sys.stderr)
+    warn(f"{reason}. {instead.name} is used instead.")
 
 
 def prune(folder: Path, *, keep: set[int]) -> None:

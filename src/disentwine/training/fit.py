@@ -12,7 +12,7 @@ import torch
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model, Watched
 from disentwine.contracts.ranges import Count, Positive
-from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError
+from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError, warn
 from disentwine.progress import ProgressBar
 from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps
 from disentwine.training.keeping import Keeper, MemoryKeeper, RunKeeper
@@ -67,7 +67,8 @@ def fit(
         log_every: updates between two records of the training loss, and of what a model wants
             watched.
         save_every: updates between two validations, each followed by a checkpoint.
-        patience: stop after this many validations without a better score; none never stops early.
+        patience: stop after this many validations without a better score; none never stops early,
+            and pre-training never does.
         precision: of Lightning Fabric.
         device: "auto" takes the best there is.
         threads: of the processor; none leaves torch's choice. Use 1 when several runs share a machine.
@@ -127,6 +128,11 @@ def fit(
             stack.enter_context(_naming_the_last_checkpoint(run))
         keeper: Keeper = MemoryKeeper(trainer) if run is None else RunKeeper(run, trainer)
         stack.callback(keeper.close)
+        if steps <= trainer.pretraining:
+            warn(
+                f"training.steps={steps} are no more than model.pretraining={trainer.pretraining}: "
+                f"images are learnt, but no actions; give more steps, or less pretraining"
+            )
         stop = stack.enter_context(PoliteStop())
         bar = stack.enter_context(
             ProgressBar(type(model).__name__, total=steps, done=trainer.step, show=progress)
@@ -142,6 +148,7 @@ def fit(
             scores = trainer.validate()
             trainer.note_score(scores["loss"])
             keeper.record("validation", scores)
+            trainer.name_actions()
             save()
 
         if trainer.best is None:
@@ -150,7 +157,7 @@ def fit(
         while trainer.step < steps and (patience is None or trainer.stale < patience):
             trainer.update()
             shown = None
-            if trainer.step % log_every == 0:
+            if trainer.step % log_every == 0 or trainer.ends_stage:
                 shown = trainer.take_means()
                 keeper.record("train", shown)
                 _watch(model, keeper)

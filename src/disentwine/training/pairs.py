@@ -11,17 +11,18 @@ from torch import Tensor
 
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Batch, LearnsActions
+from disentwine.data.splits import spread
 from disentwine.data.transitions import transitions
 from disentwine.errors import DataError
 from disentwine.training.sampling import BatchSource, batch_indices
 
 MOST_VALIDATION = 1024
-"""Pairs that a validation looks at."""
+"""Images, or pairs, that a validation looks at."""
 CHUNK = 256
 
 
 class PairSplit:
-    """A training split of images first and of pairs after `pretraining` steps.
+    """A split of images first and of pairs after `pretraining` steps.
 
     Arguments:
         images: (n,) indices.
@@ -50,6 +51,19 @@ class PairSplit:
             stream=stream if early else stream + 2,
         )
 
+    def learnt(self, *, steps: int) -> IndexArray:
+        """What the last of so many updates learnt from: images (n,) or pairs (m, 3)."""
+        return self.images if learns_images(steps, pretraining=self.pretraining) else self.pairs
+
+
+def learns_images(steps: int, *, pretraining: int) -> bool:
+    """Whether the last of so many updates learnt images, before pairs; at the start, the first.
+
+    >>> [learns_images(steps, pretraining=2) for steps in range(4)]
+    [True, True, True, False]
+    """
+    return max(steps - 1, 0) < pretraining
+
 
 def pair_splits(dataset: Dataset, *, pretraining: int) -> dict[str, Any]:
     """What a model that learns actions is trained and validated on."""
@@ -60,7 +74,11 @@ def pair_splits(dataset: Dataset, *, pretraining: int) -> dict[str, Any]:
         )
     return {
         "train": PairSplit(dataset.split["train"], pairs["train"], pretraining=pretraining),
-        "validation": pairs["validation"][:MOST_VALIDATION],
+        "validation": PairSplit(
+            spread(dataset.split["validation"], MOST_VALIDATION),
+            pairs["validation"][:MOST_VALIDATION],
+            pretraining=pretraining,
+        ),
     }
 
 

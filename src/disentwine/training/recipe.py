@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.dataset import Acting, Dataset
 from disentwine.contracts.model import Model
 from disentwine.data import DATASETS
 from disentwine.errors import UsageError, did_you_mean
@@ -28,6 +28,8 @@ NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
 IN_MEMORY = "in-memory"
 LABELLED = "labelled"
 """Key of every data section: the share of images whose labels training sees, if not all."""
+ACTIONS = "actions"
+"""Key of every data section: which actions there are, if not all; see `Dataset.with_actions`."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,10 @@ class Recipe:
             raise UsageError(
                 "this run was trained on arrays in memory; build the data set yourself"
             )
-        labelled = options.pop(LABELLED, 1.0)
+        labelled, actions = options.pop(LABELLED, 1.0), options.pop(ACTIONS, None)
         dataset = DATASETS[name](**options)
+        if actions is not None:
+            dataset = dataset.with_actions(**dict(schema_of(Acting)(**actions)))
         return dataset if labelled == 1 else dataset.with_labels(labelled)
 
     def build_model(self, data: Dataset | Mapping[str, Any]) -> Model:
@@ -170,7 +174,9 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
             f'disentwine.models.MODELS["my-name"] = {cls}, or leave out= away'
         )
     data_names = {cls: name for name, cls in DATASETS.items()}
-    partly = {} if dataset.labelled == 1 else {LABELLED: dataset.labelled}
+    partly: dict[str, Any] = {} if dataset.labelled == 1 else {LABELLED: dataset.labelled}
+    if dataset.acting != Acting():
+        partly[ACTIONS] = schema_of(Acting)(**asdict(dataset.acting)).model_dump(mode="json")
     return Recipe(
         data={"name": data_names[type(dataset)], **_arguments(dataset), **partly}
         if type(dataset) in data_names
@@ -221,14 +227,28 @@ def _named(section: Any, table: Mapping[str, Any], label: str) -> tuple[dict[str
         return dict(section), []
     if not isinstance(name, str) or name not in table:
         return {}, [f"{label}.name: unknown name '{name}'. {did_you_mean(str(name), table)}"]
-    labelled = options.pop(LABELLED, 1.0) if label == "data" else 1.0
+    views, wrong = _views(options) if label == "data" else ({}, [])
     values, problems = check(
         schema_of(table[name], without=_fixed(table[name])), options, section=label
     )
+    return {"name": name, **values, **views}, problems + wrong
+
+
+def _views(options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """What is said of any data set, taken out of the options of one, where it is not as usual."""
+    views: dict[str, Any] = {}
+    problems = []
+    labelled, actions = options.pop(LABELLED, 1.0), options.pop(ACTIONS, {})
     if isinstance(labelled, bool) or not isinstance(labelled, int | float) or not 0 < labelled <= 1:
         problems.append(f"data.{LABELLED}: expected a share above 0, at most 1, got {labelled!r}")
-    partly = {} if labelled == 1 else {LABELLED: labelled}
-    return {"name": name, **values, **partly}, problems
+    elif labelled != 1:
+        views[LABELLED] = labelled
+    if not isinstance(actions, Mapping):
+        return views, [*problems, f"data.{ACTIONS}: expected a list of key: value pairs"]
+    acting, wrong = check(schema_of(Acting), actions, section=f"data.{ACTIONS}")
+    if not wrong and acting != asdict(Acting()):
+        views[ACTIONS] = acting
+    return views, problems + wrong
 
 
 def _override(content: dict[str, Any], key: str, value: Any) -> None:

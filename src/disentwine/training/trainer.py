@@ -6,18 +6,18 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from disentwine.contracts.dataset import Dataset, IndexArray
-from disentwine.contracts.model import LearnsActions, Losses, Model, Tended
+from disentwine.contracts.model import LearnsActions, Losses, Model, NamesActions, Tended
 from disentwine.contracts.players import frozen
 from disentwine.errors import CheckpointError, DivergenceError, UsageError
 from disentwine.training.checkpoint import TRAINING, WEIGHTS, Checkpoint, load_weights
-from disentwine.training.pairs import PairSource
+from disentwine.training.pairs import PairSource, PairSplit, learns_images
 from disentwine.training.player import Player, players_of
 from disentwine.training.sampling import BatchSource, batch_indices, in_mixed_order
 from disentwine.training.versions import versions
@@ -75,6 +75,7 @@ class Trainer:
         self.best: dict[str, float] | None = None
         self.stale = 0
         self.sums: dict[str, float] = {}
+        self.pretraining = model.pretraining if isinstance(model, LearnsActions) else 0
 
         model.to(self.fabric.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.players = players_of(
@@ -89,7 +90,7 @@ class Trainer:
         )
         self.source: BatchSource | PairSource = source
         if isinstance(model, LearnsActions):
-            drawn = max(0, steps - model.pretraining) * batch_size
+            drawn = max(0, steps - self.pretraining) * batch_size
             self.source = PairSource(source, model, dataset.split["train"], drawn=drawn)
         torch.manual_seed(seed)
 
@@ -123,9 +124,18 @@ class Trainer:
         self.sums = {}
         return means
 
+    @property
+    def ends_stage(self) -> bool:
+        """Whether the next update learns from something else than the last one did."""
+        return 0 < self.step == self.pretraining
+
     def validate(self) -> dict[str, float]:
-        """Mean of every term over the validation split, with noise that is the same every time."""
-        indices = in_mixed_order(self.dataset.split["validation"])
+        """Mean of every term that the last update learnt from, over the validation split, with noise
+        that is the same every time."""
+        held_out: Any = self.dataset.split["validation"]
+        if isinstance(held_out, PairSplit):
+            held_out = held_out.learnt(steps=self.step)
+        indices = in_mixed_order(held_out)
         self.model.eval()
         totals: dict[str, float] = {}
         with torch.no_grad(), fixed_noise(self.seed):
@@ -139,18 +149,36 @@ class Trainer:
         self._refuse_divergence(means, "validation")
         return means
 
+    def name_actions(self) -> None:
+        """Give actions that were learnt without names those of the validation pairs."""
+        model, held_out = self.model, cast(Any, self.dataset.split["validation"])
+        if not isinstance(model, NamesActions) or not model.nameless or self._early(self.step):
+            return
+        x, y, action = held_out.pairs.T
+        with fixed_noise(self.seed):
+            model.match(self.dataset.images[x], self.dataset.images[y], action)
+
     def note_score(self, score: float) -> bool:
         """Remember the best validation score; returns whether this is it.
 
         An opponent that learns changes what a score means, so the last of a game counts as its best.
+        Pre-training has scores of its own: the first one after it is the best so far, and however
+        little it still helps, it goes on, since what comes after needs to be learnt too.
         """
         alone = len(self.players) == 1
-        if alone and self.best is not None and score >= self.best["score"]:
-            self.stale += 1
+        best, early = self.best, self._early(self.step)
+        if best is not None and early != self._early(best["step"]):
+            best = None
+        if alone and best is not None and score >= best["score"]:
+            self.stale += not early
             return False
         self.best = {"step": self.step, "score": score}
         self.stale = 0
         return True
+
+    def _early(self, step: float) -> bool:
+        """Whether a state after so many updates is one of pre-training."""
+        return learns_images(int(step), pretraining=self.pretraining)
 
     def checkpoint(self, *, log_bytes: int) -> Checkpoint:
         """The whole state, ready to be saved."""
