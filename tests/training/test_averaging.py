@@ -11,6 +11,7 @@ from torch import Tensor
 
 from disentwine.errors import CheckpointError
 from disentwine.models import LadderVAE
+from disentwine.training.averaging import Average
 from disentwine.training.checkpoint import checkpoint_path, load_checkpoint
 from disentwine.training.run import load_run
 from disentwine.training.trainer import OWN, Trainer, fixed_noise
@@ -99,6 +100,18 @@ def test_validation_and_what_runs_on_save_see_the_average(
     }
     assert scores["averaged"][0] == scores["plain"][0]
     assert scores["averaged"][1:] != scores["plain"][1:]
+
+
+def test_a_long_average_looks_at_a_hundred_moments() -> None:
+    model = torch.nn.Linear(1, 1, bias=False)
+    average = Average(model, updates=1000)
+    seen: list[float] = []
+    for step in range(1, 1001):
+        torch.nn.init.constant_(model.weight, float(step))
+        average.follow(step)
+        seen.append(average.weights["weight"].item())
+    assert len(set(seen[9:])) == 100
+    assert seen[-1] == pytest.approx(sum(range(10, 1001, 10)) / 100)
 
 
 def test_a_checkpoint_without_own_weights_is_refused(

@@ -9,10 +9,15 @@ import torch
 from torch import Tensor, nn
 
 
+MOST = 100
+"""Moments within N updates at which weights are looked at: more make no better average, only time."""
+
+
 class Average:
     r"""$\bar\theta_t = \bar\theta_{t-1} + \frac{1}{\min(t, N)} (\theta_t - \bar\theta_{t-1})$: the plain
     mean of the first N updates, then one that forgets all but about the last N.
 
+    Where N is large, t counts every N/100th update, and the first of them is the first that shows.
     Running statistics of batch normalisation are averaged as weights are; whole numbers are taken as
     they are.
 
@@ -33,17 +38,20 @@ class Average:
 
     def __init__(self, model: nn.Module, *, updates: int) -> None:
         self.model, self.updates = model, updates
+        self.every = max(1, updates // MOST)
         self.weights = {name: value.clone() for name, value in model.state_dict().items()}
 
     @torch.no_grad()
     def follow(self, step: int) -> None:
         """Take in the weights as they are after update number `step`, counted from 1."""
+        if step % self.every:
+            return
         current = self.model.state_dict()
         real = [name for name, value in current.items() if value.is_floating_point()]
         torch._foreach_lerp_(
             [self.weights[name] for name in real],
             [current[name] for name in real],
-            1 / min(step, self.updates),
+            self.every / min(step, self.updates),
         )
         for name in current.keys() - real:
             self.weights[name].copy_(current[name])
