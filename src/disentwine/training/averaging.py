@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-
 MOST = 100
 """Moments within N updates at which weights are looked at: more make no better average, only time."""
 
