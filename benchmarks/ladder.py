@@ -1,17 +1,22 @@
 """Hierarchies in our loop beside the usual one and pythae's: steps per second, interleaved in one run.
 
-    python benchmarks/ladder.py [--pythae PYTHON] [--rounds 6] [--seconds 5] [--batch 256]
+    python benchmarks/ladder.py [--rounds 6] [--seconds 5] [--batch 256]
+    python benchmarks/ladder.py --pythae PYTHON --out results/ladder-throughput.json
 
 The first row is the MLP that pythae's VAE has by default (784-512-64 and back) as a ladder of one layer;
 the second is the five-layer ladder of the paper. The usual loop is that of `benchmarks/training.py`:
-float images, a shuffling DataLoader, default Adam. PYTHON is an interpreter that can import pythae; its
-own trainer is run on its own VAE. All see the MNIST training images (in DISENTWINE_DATA), each in a
+float images, a shuffling DataLoader, default Adam. PYTHON is an interpreter that can import pythae, such
+as that of a virtual environment with `pip install pythae`; its own trainer is run on its own VAE, and
+without PYTHON it is left out. All see the MNIST training images (in DISENTWINE_DATA), each in a
 process of its own that works only while it is its turn, so that a busy machine slows all alike.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -212,6 +217,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
+    parser.add_argument("--out", type=Path, help="write what was found as JSON")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -223,6 +229,7 @@ def main() -> None:
     from disentwine import data
 
     digits = data.MNIST()
+    rows: list[dict[str, Any]] = []
     print(f"{'model':<14}{'loop':<10}{'steps/s':>9}{'ours is':>10}   batch {options.batch}")
     with tempfile.TemporaryDirectory() as name:
         np.save(Path(name) / "images.npy", digits.images[digits.split["train"]])
@@ -242,6 +249,28 @@ def main() -> None:
                 ratio = statistics.median(a / b for a, b in zip(rates["ours"], found, strict=True))
                 times = "" if loop == "ours" else f"{ratio:>9.2f}x"
                 print(f"{model:<14}{loop:<10}{statistics.median(found):>9.1f}{times}", flush=True)
+                rows.append(
+                    {"model": model, "loop": loop, "steps_per_second": found, "ours_is": ratio}
+                )
+    if not options.pythae:
+        print("pythae was left out: --pythae names the Python that has it")
+    if options.out:
+        write(rows, options.out, batch=options.batch)
+
+
+def write(rows: list[dict[str, Any]], path: Path, *, batch: int) -> None:
+    """What every loop reached in every round, and the median of how many times as fast ours was."""
+    from disentwine.training.storage import write_atomically
+    from disentwine.training.versions import versions
+
+    record = {
+        "command": shlex.join(["python", *sys.argv]),
+        "versions": versions(),
+        "machine": {"cores": os.cpu_count()},
+        "batch": batch,
+        "rows": rows,
+    }
+    write_atomically(path, json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

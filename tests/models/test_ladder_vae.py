@@ -268,6 +268,18 @@ def test_codes_have_the_divergences_of_their_layers(kind: Kind) -> None:
     torch.testing.assert_close(q.mean[:, -3:], levels[-1].q.mean)
 
 
+def test_what_units_carry_adds_up_to_the_ladders_layers() -> None:
+    """With the same noise, so that both follow the same draws."""
+    model = livelier(build(LadderVAE)).eval()
+    with fixed_noise(5), torch.no_grad():
+        units = model.unit_divergences(images())
+    with fixed_noise(5), torch.no_grad():
+        terms = model.loss(batch()).terms
+    for i in (1, 2, 3):
+        columns = [unit == i for unit in model.unit_layers]
+        torch.testing.assert_close(units[:, columns].sum(1), terms[f"kl_{i}"])
+
+
 @BOTH
 def test_moving_a_unit_of_any_layer_changes_the_image(kind: Kind) -> None:
     model = livelier(build(kind))

@@ -1,7 +1,14 @@
 """Measures that other processes can import by name."""
 
+import os
+import signal
+
 from disentwine.contracts.score import Score
 
 
 def count_steps(run, factor=1.0):
     return [Score("steps", factor * run.status["step"], n=1)]
+
+
+def kill_worker(run):
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,7 +1,11 @@
 """Stages, what is written when, and what a training costs."""
 
 import json
+import sys
 from concurrent.futures import Future
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +17,14 @@ from disentwine.studies.courses import COURSE, read_course, recorded
 from disentwine.studies.run import run_study
 from disentwine.studies.study import Study, result_rows
 from disentwine.studies.tables import Column
-from disentwine.studies.trials import SCORES, Baseline, Outcome, Trial, make_trial
+from disentwine.studies.trials import SCORES, Baseline, Outcome, Trial, make_trial, run_trials
+from disentwine.training.run import load_run
 
 QUICK = ("data.size=32", "model.name=vae", "training.steps=2", "training.batch_size=4")
+
+# Spawned processes know modules by the paths that they inherit, not by where pytest found them.
+sys.path.append(str(Path(__file__).parent))
+kill_worker = import_module("measures_for_processes").kill_worker
 
 
 def trial(system="vae", *, stage=1, overrides=QUICK, **more):
@@ -104,6 +113,50 @@ def test_results_of_earlier_sessions_are_written_without_training(study, tmp_pat
     assert json.loads(written.results.read_bytes())["trials"] == {"finished": 1, "planned": 2}
 
 
+def test_a_trial_that_goes_on_from_another_is_the_next_once_that_is_made(study, tmp_path):
+    first = trial("first", overrides=(*QUICK, "training.steps=4"))
+    tuned, last = trial("tuned", after=first), trial("last")
+    ended = []
+    tiny = study(tuned, first, last)
+    run_trials(
+        tiny.trials("paper", [0]),
+        tmp_path,
+        measure=measure,
+        jobs=1,
+        label="tiny",
+        on_trial=lambda trial: ended.append(trial.system),
+    )
+    assert ended == ["first", "tuned", "last"]
+    run = load_run(tuned.folder(tmp_path))
+    assert run.recipe.training["start"] == str(first.folder(tmp_path))
+    assert tuned.command.endswith(f"training.start={first.folder(tmp_path).name}")
+    assert tuned.folder(tmp_path).name != trial("tuned").folder(tmp_path).name
+
+
+def test_a_trial_whose_start_failed_fails_with_the_reason(study, tmp_path):
+    broken = trial("broken", overrides=("data.size=33",))
+    with pytest.raises(StudyError, match=r"2 of 3(.|\n)*not a run folder"):
+        run_study(study(broken, trial("tuned", after=broken), trial()), out=tmp_path)
+    assert systems(tmp_path) == ["vae"]
+
+
+def test_a_worker_that_is_killed_fails_its_trials_and_hangs_nothing(tmp_path):
+    made = [trial(), trial("other")]
+    with pytest.raises(StudyError, match="2 of 2"):
+        run_trials(made, tmp_path, measure=kill_worker, jobs=1, label="tiny", progress=False)
+
+
+def test_numbers_of_others_are_rows_marked_as_published(study, tmp_path):
+    known = {("iwae", "pendulum", "steps", "2 layers"): 7.0, ("iwae", "flow", "steps", ""): 8.0}
+    tiny = replace(study(trial()), others=known, remarks=["A remark."])
+    written = run_study(tiny, out=tmp_path)
+    (row,) = [r for r in json.loads(written.results.read_bytes())["rows"] if r["system"] == "iwae"]
+    assert (row["value"], row["paper"], row["data"]) == (None, 7.0, "pendulum")
+    page = written.page.read_text()
+    assert "| iwae (2 layers, published only) | [7] |" in page
+    assert "\n\nA remark.\n\n" in page
+
+
 def test_a_baseline_is_measured_without_training(tmp_path):
     pixels = trial("pixels", baseline="pixels")
     found = make_trial(pixels, tmp_path, measure)
@@ -152,7 +205,7 @@ def test_a_smoke_test_ends_with_a_page(name, tmp_path):
     page = written.page.read_text()
     assert page.count("![") >= 3
     rows = json.loads(written.results.read_bytes())["rows"]
-    assert all(np.isfinite(row["value"]) for row in rows)
+    assert all(row["value"] is None or np.isfinite(row["value"]) for row in rows)
 
 
 def test_what_another_study_trained_is_only_measured(tmp_path, monkeypatch):

@@ -18,7 +18,14 @@ from disentwine.errors import DataError, UsageError
 from disentwine.models import MODELS, VAE
 from disentwine.testing import small_grid
 from disentwine.training.fit import fit
-from disentwine.training.recipe import Recipe, parse_recipe, read_recipe, ready_recipes, recipe_of
+from disentwine.training.recipe import (
+    YOUNGER,
+    Recipe,
+    parse_recipe,
+    read_recipe,
+    ready_recipes,
+    recipe_of,
+)
 
 SMALL = {"data": {"name": "pendulum", "size": 32}, "model": {"name": "vae", "latent": 2}}
 
@@ -310,3 +317,15 @@ def test_an_empty_split_is_told(build: Any, pictures: Arrays) -> None:
     images = np.zeros((10, 16, 16, 1), np.uint8)
     with pytest.raises(DataError, match="the validation split is empty"):
         fit(build(), Arrays(images=images, validation=0.0), steps=1)
+
+
+def test_options_that_came_later_leave_recipes_of_before_as_they_were() -> None:
+    """Studies find their runs by the digest of the recipe."""
+    before = parse_recipe(SMALL, source="here.yaml")
+    assert before.training.keys() >= set(YOUNGER)
+    assert not set(YOUNGER) & set(yaml.safe_load(before.to_yaml())["training"])
+    later = parse_recipe(SMALL | {"training": {"averaged": 5, "start": "a"}}, source="here.yaml")
+    written = yaml.safe_load(later.to_yaml())
+    assert [written["training"][name] for name in YOUNGER] == [5, "a"]
+    for recipe in (before, later):
+        assert parse_recipe(yaml.safe_load(recipe.to_yaml()), source="here.yaml") == recipe

@@ -28,6 +28,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "batch larger than the split": {"batch_size": 500},
     "clipped": {"clip_norm": 0.5},
     "patient": {"patience": 3, "save_every": 2, "steps": 60, **OVERFITS},
+    "averaged": {"averaged": 5},
     "warm-up": {"model": {"warm_up_steps": 10}},
     "Gaussian pixels": {"model": {"likelihood": "gaussian"}},
     "double precision": {"precision": "64-true"},

@@ -22,7 +22,11 @@ from disentwine.nn.modes import evaluating
 from disentwine.nn.networks import Network
 from disentwine.nn.pictures import accepts_pictures
 from disentwine.objectives.elbo import bernoulli_log_likelihood
-from disentwine.objectives.importance import gaussian_log_density, importance_weighted_bound
+from disentwine.objectives.importance import (
+    gaussian_log_density,
+    importance_weighted_bound,
+    kl_between_gaussians,
+)
 from disentwine.objectives.schedules import linear
 
 GREY_LEVEL = 1 / 255
@@ -163,6 +167,23 @@ class HierarchicalModel(Model):
         means = [(q.mean - p.mean) * torch.exp(-0.5 * p.log_variance) for _, q, p in levels]
         log_variances = [q.log_variance - p.log_variance for _, q, p in levels]
         return DiagonalGaussian(torch.cat(means, dim=1), torch.cat(log_variances, dim=1))
+
+    def unit_divergences(self, x: Tensor) -> Tensor:
+        r"""$D_{KL}(q(z_{ik}|\cdot) \,\|\, p(z_{ik}|z_{i+1}))$ of each unit k of each layer i, bottom to
+        top, (n, units) nats: along one draw of z an image, as the bound has it, not along means.
+
+        It is 0 where a unit repeats what the layer above expects. Of a ladder, its sum over a layer
+        is on average the layer's term of the bound; of bottom-up inference it is not, as there
+        $z_{i+1}$ depends on $z_i$, but it is 0 for the same units.
+        """
+        levels = self.infer(x)
+        return torch.cat(
+            [
+                kl_between_gaussians(q.mean, q.log_variance, p.mean, p.log_variance)
+                for _, q, p in levels
+            ],
+            dim=1,
+        )
 
     @property
     def unit_layers(self) -> tuple[int, ...]:

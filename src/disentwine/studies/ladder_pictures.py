@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from disentwine.contracts.dataset import FloatArray
 from disentwine.contracts.model import Layered
 from disentwine.data.splits import spread
 from disentwine.figures.comparison import STYLES
-from disentwine.studies.courses import read_course
+from disentwine.studies.courses import Course, read_course
 from disentwine.studies.pictures import Pictures
-from disentwine.studies.trials import Outcome
+from disentwine.studies.trials import Outcome, Trial
 from disentwine.training.recipe import Recipe
 from disentwine.training.run import load_run
 
@@ -35,11 +35,31 @@ def course_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pi
                 f"log-likelihood of {title} images": [r["scores"][part] for r in course]
                 for part, title in (("train", "training"), ("validation", "validation"))
             }
-            per_step = _epochs_per_step(outcome)
-            courses.append(figures.Course(name, [per_step * r["step"] for r in course], scores))
+            courses.append(figures.Course(name, _epochs(outcome.trial, course), scores))
         figure = figures.course_curves(courses, across="epochs")
         path = figures.save_figure(figure, folder / f"course-{data}.png")
         drawn.append((f"Likelihood over training on {data}", path))
+    return drawn
+
+
+def budget_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
+    """The likelihood of each system after whole trainings of more and more updates."""
+    drawn: Pictures = []
+    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+        found: dict[str, dict[int, list[float]]] = {}
+        for outcome in _of_most_layers(outcomes, data):
+            if outcome.trial.after is None:
+                steps = outcome.trial.read_recipe().training["steps"]
+                value = _value(outcome, "log-likelihood")
+                found.setdefault(outcome.trial.system, {}).setdefault(steps, []).append(value)
+        if any(len(budgets) > 1 for budgets in found.values()):
+            figure = figures.course_curves(
+                _mean_courses(found),
+                across="updates, each point a whole training",
+                logarithmic=True,
+            )
+            path = figures.save_figure(figure, folder / f"budget-{data}.png")
+            drawn.append((f"Likelihood by the length of training on {data}", path))
     return drawn
 
 
@@ -53,16 +73,8 @@ def depth_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
                 depth = _depth(outcome)
                 value = _value(outcome, "log-likelihood")
                 found.setdefault(outcome.trial.system, {}).setdefault(depth, []).append(value)
-        courses = [
-            figures.Course(
-                system,
-                sorted(depths),
-                {"log-likelihood (test split)": [np.mean(depths[d]) for d in sorted(depths)]},
-            )
-            for system, depths in found.items()
-        ]
         if any(len(depths) > 1 for depths in found.values()):
-            figure = figures.course_curves(courses, across="layers")
+            figure = figures.course_curves(_mean_courses(found), across="layers")
             path = figures.save_figure(figure, folder / f"depth-{data}.png")
             drawn.append((f"Likelihood by the number of layers on {data}", path))
     return drawn
@@ -71,14 +83,13 @@ def depth_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
 def activity_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
     """What each unit carries over the epochs (fig. 4)."""
     drawn: Pictures = []
-    for data, deepest in _deepest(outcomes).items():
+    for data, compared in _compared(outcomes).items():
         activity, at, layers = {}, {}, {}
-        for name, outcome in deepest.items():
+        for name, outcome in compared.items():
             run = load_run(outcome.trial.folder(runs))
             course = read_course(run.path)
-            per_step = _epochs_per_step(outcome)
             activity[name] = np.array([r["scores"]["unit-kl"] for r in course])
-            at[name] = np.array([per_step * r["step"] for r in course])
+            at[name] = np.array(_epochs(outcome.trial, course))
             layers[name] = run.model.unit_layers if isinstance(run.model, Layered) else ()
         figure = figures.activity_over_training(activity, at=at, layers=layers)
         path = figures.save_figure(figure, folder / f"activity-{data}.png")
@@ -89,9 +100,9 @@ def activity_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> 
 def layer_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
     """What each layer carries in the end, and how many of its units (fig. 5)."""
     drawn: Pictures = []
-    for data, deepest in _deepest(outcomes).items():
+    for data, compared in _compared(outcomes).items():
         courses = []
-        for name, outcome in deepest.items():
+        for name, outcome in compared.items():
             numbers = range(1, _depth(outcome) + 1)
             scores = {
                 "KL divergence of a layer (nats)": [_value(outcome, f"kl_{i}") for i in numbers],
@@ -107,8 +118,8 @@ def layer_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
 def class_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
     """Principal components of each layer's posterior means, coloured by class (fig. 6)."""
     drawn: Pictures = []
-    for data, deepest in _deepest(outcomes).items():
-        opened = {name: load_run(o.trial.folder(runs)) for name, o in deepest.items()}
+    for data, compared in _compared(outcomes).items():
+        opened = {name: load_run(o.trial.folder(runs)) for name, o in compared.items()}
         dataset = next(iter(opened.values())).dataset
         factor = dataset.spec[0]
         if factor.kind != "categorical" or len(factor.values or ()) > MOST_CLASSES:
@@ -147,26 +158,60 @@ def _depth(outcome: Outcome) -> int:
     return outcome.trial.note.partition(",")[0].count("-") + 1
 
 
+def _of_most_layers(outcomes: Sequence[Outcome], data: str) -> list[Outcome]:
+    here = [outcome for outcome in outcomes if outcome.trial.data == data]
+    most = max(map(_depth, here))
+    return [outcome for outcome in here if _depth(outcome) == most]
+
+
+def _setting(outcome: Outcome) -> str:
+    """What else was different, of a note such as "64-32-16, 20,000 steps"."""
+    return outcome.trial.note.partition(", ")[2]
+
+
 def _deepest(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Outcome]]:
     """On each data set the first outcome of each system with most layers; where several were trained
-    for different times, all of them."""
+    in different ways, all of them."""
     found: dict[str, dict[str, Outcome]] = {}
-    most: dict[str, int] = {}
-    for outcome in outcomes:
-        data = outcome.trial.data
-        most[data] = max(most.get(data, 0), _depth(outcome))
-    for outcome in outcomes:
-        trial = outcome.trial
-        if _depth(outcome) == most[trial.data]:
-            steps = trial.note.partition(", ")[2]
-            name = f"{trial.system}, {steps}" if steps else trial.system
-            found.setdefault(trial.data, {}).setdefault(name, outcome)
-    return {data: dict(list(same.items())[: len(STYLES)]) for data, same in found.items()}
+    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+        same = found[data] = {}
+        for outcome in _of_most_layers(outcomes, data):
+            name = ", ".join(filter(None, (outcome.trial.system, _setting(outcome))))
+            same.setdefault(name, outcome)
+        found[data] = dict(list(same.items())[: len(STYLES)])
+    return found
 
 
-def _epochs_per_step(outcome: Outcome) -> float:
-    recipe = outcome.trial.read_recipe()
-    return float(recipe.training["batch_size"] / _training_images(yaml.safe_dump(recipe.data)))
+def _compared(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Outcome]]:
+    """On each data set the first outcome of each system with most layers, all of the setting that most
+    systems were trained in."""
+    found: dict[str, dict[str, Outcome]] = {}
+    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+        settings: dict[str, dict[str, Outcome]] = {}
+        for outcome in _of_most_layers(outcomes, data):
+            settings.setdefault(_setting(outcome), {}).setdefault(outcome.trial.system, outcome)
+        found[data] = max(settings.values(), key=len)
+    return found
+
+
+def _mean_courses(found: Mapping[str, Mapping[int, Sequence[float]]]) -> list[figures.Course]:
+    """Likelihoods of each system at each number, over seeds."""
+    return [
+        figures.Course(
+            system,
+            sorted(values),
+            {"log-likelihood (test split)": [np.mean(values[at]) for at in sorted(values)]},
+        )
+        for system, values in found.items()
+    ]
+
+
+def _epochs(trial: Trial, course: Course) -> list[float]:
+    """When the records of a course were made; one that goes on from another counts on from there."""
+    recipe = trial.read_recipe()
+    before = trial.after.read_recipe().training["steps"] if trial.after is not None else 0
+    images = _training_images(yaml.safe_dump(recipe.data))
+    return [recipe.training["batch_size"] * (before + r["step"]) / images for r in course]
 
 
 @lru_cache

@@ -144,6 +144,7 @@ def write_study(
         f"Made by `{command}` in {cores:.0f} minutes of one core.{share} Published numbers stand in "
         "square brackets, ± is the spread over seeds. What was trained how is in the JSON file "
         "beside.",
+        *study.remarks,
     ]
     for table in tables:
         parts += [f"## {table.title}", to_markdown(table)]

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +39,8 @@ class Study:
         trials: what is trained in a profile with these seeds.
         measure: what is measured of each run.
         published: the paper's numbers.
+        others: numbers that papers have of what is not trained here, by (system, data, metric, note):
+            rows of their own, without a value of ours.
         tables: what it shows for each data set, by title.
         figures: draws pictures into a folder from the outcomes and the folder of all runs; returns
             (caption, file) of each.
@@ -46,6 +48,7 @@ class Study:
         more: rows made of other rows, such as the best setting of a system.
         stages: how many stages are made where nobody asks for more; all when none.
         runs: name of the folder of runs, where studies share trainings; its own name by default.
+        remarks: what a reader of the page must know, a sentence or more each.
     """
 
     name: str
@@ -59,6 +62,8 @@ class Study:
     more: Callable[[Sequence[Outcome]], list[Outcome]] = nothing_more
     stages: int | None = None
     runs: str = ""
+    others: Published = field(default_factory=dict)
+    remarks: Sequence[str] = ()
 
 
 def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[str, Any]]:
@@ -94,6 +99,33 @@ def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[
     return rows
 
 
+def published_rows(others: Published, data: Collection[str]) -> list[dict[str, Any]]:
+    """Rows of what is not trained here, on some data sets: a paper's number and none of ours.
+
+    >>> (row,) = published_rows({("iwae", "mnist", "log-likelihood", "2 layers"): -85.33}, {"mnist"})
+    >>> row["value"], row["paper"], row["note"]
+    (None, -85.33, '2 layers, published only')
+    """
+    return [
+        {
+            "system": system,
+            "data": of,
+            "metric": metric,
+            "value": None,
+            "spread": None,
+            "noise_floor": None,
+            "n": 0,
+            "seeds": 0,
+            "paper": number,
+            "minutes": 0.0,
+            "recipe": "none: published only",
+            "note": f"{note}, published only",
+        }
+        for (system, of, metric, note), number in others.items()
+        if of in data
+    ]
+
+
 def write_results(
     study: Study, outcomes: Sequence[Outcome], path: Path, *, command: str, planned: int
 ) -> dict[str, Any]:
@@ -108,7 +140,10 @@ def write_results(
             "core_minutes": round(sum(outcome.minutes for outcome in outcomes), 1),
         },
         "trials": {"finished": len(outcomes), "planned": planned},
-        "rows": result_rows([*outcomes, *study.more(outcomes)], study.published),
+        "rows": [
+            *result_rows([*outcomes, *study.more(outcomes)], study.published),
+            *published_rows(study.others, {outcome.trial.data for outcome in outcomes}),
+        ],
     }
     write_atomically(path, json.dumps(results, indent=1, allow_nan=False).encode() + b"\n")
     return results

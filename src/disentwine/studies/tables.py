@@ -82,9 +82,9 @@ def _cell(rows: Sequence[Row], column: Column) -> str:
     if not found:
         return ""
     row = max(found, key=lambda row: row["n"])
-    text = format(row["value"], column.form)
+    parts = [] if row["value"] is None else [format(row["value"], column.form)]
     if row["spread"] is not None:
-        text += f" ± {format(row['spread'], column.form)}"
+        parts.append(f"± {format(row['spread'], column.form)}")
     if row["paper"] is not None:
-        text += f" [{format(row['paper'], column.form)}]"
-    return text
+        parts.append(f"[{format(row['paper'], column.form)}]")
+    return " ".join(parts)

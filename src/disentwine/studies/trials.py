@@ -8,7 +8,8 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, as_completed
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -43,6 +44,7 @@ class Trial:
         stage: trials of earlier stages are made first; the most telling ones belong there.
         baseline: where nothing is trained, the representation to measure (see `models.baselines`)
             on the recipe's data.
+        after: the trial with whose weights it begins, which is made before.
     """
 
     system: str
@@ -53,18 +55,18 @@ class Trial:
     note: str = ""
     stage: int = 1
     baseline: str = ""
+    after: Trial | None = None
 
     @property
     def command(self) -> str:
         """What to give to `disentwine train`; the seed aside, which differs in every trial."""
-        made = " ".join((self.recipe, *self.overrides))
+        made = " ".join((self.recipe, *self.overrides, *self._start(Path())))
         return f"none: {self.baseline} of the data of {made}" if self.baseline else made
 
-    def read_recipe(self) -> Recipe:
-        """The recipe with every default written out, for one thread."""
-        return read_recipe(
-            self.recipe, (*self.overrides, "training.threads=1", f"seed={self.seed}")
-        )
+    def read_recipe(self, runs: Path = Path()) -> Recipe:
+        """The recipe with every default written out, for one thread; `runs` is where it may begin."""
+        words = (*self.overrides, *self._start(runs), "training.threads=1", f"seed={self.seed}")
+        return read_recipe(self.recipe, words)
 
     def has_data(self) -> bool:
         """Whether its images are at hand."""
@@ -79,6 +81,9 @@ class Trial:
         digest = hashlib.sha256(self.read_recipe().to_yaml().encode()).hexdigest()[:8]
         parts = filter(None, (self.data, self.system, self.note, str(self.seed), digest))
         return runs / re.sub(r"[^\w.]+", "-", "-".join(parts))
+
+    def _start(self, runs: Path) -> tuple[str, ...]:
+        return () if self.after is None else (f"training.start={self.after.folder(runs)}",)
 
 
 @dataclass(frozen=True)
@@ -150,19 +155,25 @@ def run_trials(
     failed: dict[Trial, BaseException] = {}
     outcomes: dict[Trial, Outcome] = {}
     bar = ProgressBar(label, total=len(trials), show=progress)
+    waiting = list(trials)
+    running: dict[Future[Outcome], Trial] = {}
     with workers(jobs, reused=watch is None) as pool, bar:
-        futures: dict[Future[Outcome], Trial] = {
-            pool.submit(make_trial, trial, runs, measure, watch): trial for trial in trials
-        }
-        for future in as_completed(futures):
-            trial, error = futures[future], future.exception()
-            if error is None:
-                outcomes[trial] = future.result()
-            else:
-                failed[trial] = error
-            bar.advance()
-            if on_trial is not None:
-                on_trial(trial)
+        while waiting or running:
+            # One that begins with the weights of another comes first as soon as they are there.
+            unmade = {*waiting, *running.values()}
+            ready = [trial for trial in waiting if trial.after not in unmade]
+            for trial in ready[: jobs - len(running)]:
+                waiting.remove(trial)
+                running[_submit(pool, make_trial, trial, runs, measure, watch)] = trial
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                trial, error = running.pop(future), future.exception()
+                if error is None:
+                    outcomes[trial] = future.result()
+                else:
+                    failed[trial] = error
+                bar.advance()
+                if on_trial is not None:
+                    on_trial(trial)
     if failed:
         reasons = [
             f"{trial.folder(runs).name}: {type(error).__name__}: {error}"
@@ -173,6 +184,16 @@ def run_trials(
             + "\n  ".join(reasons)
         )
     return [outcomes[trial] for trial in trials]
+
+
+def _submit(pool: Executor, make: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
+    """A task of the pool; where a killed worker broke it, one that fails as those before it did."""
+    try:
+        return pool.submit(make, *arguments)
+    except BrokenProcessPool as error:
+        broken: Future[Outcome] = Future()
+        broken.set_exception(error)
+        return broken
 
 
 def make_trial(trial: Trial, runs: Path, measure: Measure, watch: Watch | None = None) -> Outcome:
@@ -200,7 +221,7 @@ def read_trial(trial: Trial, runs: Path) -> Outcome | None:
 
 
 def _subject(trial: Trial, runs: Path, watch: Watch | None) -> Run | Baseline:
-    recipe, folder = trial.read_recipe(), trial.folder(runs)
+    recipe, folder = trial.read_recipe(runs), trial.folder(runs)
     if trial.baseline:
         return Baseline(trial.baseline, recipe)
     if is_run(folder) and load_run(folder).finished:

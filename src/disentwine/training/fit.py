@@ -14,12 +14,12 @@ from disentwine.contracts.model import Model, Watched
 from disentwine.contracts.ranges import Count, Positive
 from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError, warn
 from disentwine.progress import ProgressBar
-from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps
+from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps, load_weights
 from disentwine.training.keeping import Keeper, MemoryKeeper, RunKeeper
 from disentwine.training.memory import keep_freed_memory
 from disentwine.training.one_factor import with_batches_for
 from disentwine.training.recipe import NOT_IN_RECIPES, recipe_of, seed_problems
-from disentwine.training.run import Run, open_run
+from disentwine.training.run import Run, is_run, open_run
 from disentwine.training.schema import check, schema_of
 from disentwine.training.signals import PoliteStop
 from disentwine.training.trainer import Trainer
@@ -39,6 +39,8 @@ def fit(
     learning_rate: Positive = 1e-3,
     final_learning_rate: Positive | None = None,
     clip_norm: Positive | None = None,
+    averaged: Count | None = None,
+    start: str | Path | None = None,
     log_every: Count = 50,
     save_every: Count = 500,
     patience: Count | None = None,
@@ -64,6 +66,9 @@ def fit(
         learning_rate: Adam's; an opponent has one of its own.
         final_learning_rate: what it falls to in a straight line; none keeps it constant.
         clip_norm: largest norm of the gradient; none leaves it alone.
+        averaged: updates over which weights are averaged: the average is what is validated and kept;
+            none keeps the weights themselves.
+        start: folder of a finished run with whose weights to begin; none begins with the model's own.
         log_every: updates between two records of the training loss, and of what a model wants
             watched.
         save_every: updates between two validations, each followed by a checkpoint.
@@ -89,6 +94,8 @@ def fit(
         "learning_rate": learning_rate,
         "final_learning_rate": final_learning_rate,
         "clip_norm": clip_norm,
+        "averaged": averaged,
+        "start": start,
         "log_every": log_every,
         "save_every": save_every,
         "patience": patience,
@@ -106,6 +113,8 @@ def fit(
     recipe = recipe_of(model, dataset, training=training, seed=seed) if out is not None else None
     dataset = with_batches_for(model, dataset)
     keep_freed_memory()
+    if start is not None and not (out is not None and _begun(Path(out))):
+        _begin_with(model, Path(start))
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng())
         stack.enter_context(_threads(threads))
@@ -119,6 +128,7 @@ def fit(
             clip_norm=clip_norm,
             precision=precision,
             device=device,
+            averaged=averaged,
             seed=seed,
         )
         # Nothing is written until all that can be wrong with the arguments has been found.
@@ -141,7 +151,7 @@ def fit(
         def save() -> None:
             keeper.save()
             if on_save is not None:
-                with torch.random.fork_rng():
+                with torch.random.fork_rng(), trainer.as_kept():
                     on_save(model.eval(), trainer.step)
 
         def validate_and_save() -> None:
@@ -175,6 +185,18 @@ def fit(
                 )
         keeper.finish()
     return model.eval()
+
+
+def _begun(out: Path) -> bool:
+    """Whether there is something to go on from, so that no start is needed any more."""
+    return is_run(out) and bool(checkpoint_steps(Run(out).checkpoints))
+
+
+def _begin_with(model: Model, start: Path) -> None:
+    run = Run(start)
+    if not run.finished:
+        raise UsageError(f"start: the training in {start} is not finished; finish it first")
+    load_weights(model, run.checkpoint.weights, source=start)
 
 
 def _watch(model: Model, keeper: Keeper) -> None:

@@ -51,7 +51,7 @@ class MemoryKeeper:
 
     def save(self) -> None:
         if self.trainer.best is not None and self.trainer.best["step"] == self.trainer.step:
-            weights = self.trainer.model.state_dict()
+            weights = self.trainer.weights
             self.best = {name: value.detach().clone() for name, value in weights.items()}
 
     def finish(self) -> None:

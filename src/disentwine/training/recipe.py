@@ -25,6 +25,10 @@ SECTIONS = ("data", "model", "training", "seed")
 NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
 """Arguments of `fit` that are not part of a recipe's training section."""
 
+YOUNGER = ("averaged", "start")
+"""Those that came when there were runs already, and are written only where they are set: studies name
+folders by the digest of a recipe, which must not change under them."""
+
 IN_MEMORY = "in-memory"
 LABELLED = "labelled"
 """Key of every data section: the share of images whose labels training sees, if not all."""
@@ -71,7 +75,11 @@ class Recipe:
         return cls(**dict(schema_of(cls)(**(options | dict(data)))))
 
     def to_yaml(self) -> str:
-        return yaml.safe_dump(asdict(self), sort_keys=False, allow_unicode=True)
+        sections = asdict(self)
+        for name in YOUNGER:
+            if sections["training"].get(name, ...) is None:
+                del sections["training"][name]
+        return yaml.safe_dump(sections, sort_keys=False, allow_unicode=True)
 
 
 def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import LearnsActions, Losses, Model, NamesActions, Tended
 from disentwine.contracts.players import frozen
 from disentwine.errors import CheckpointError, DivergenceError, UsageError
+from disentwine.training.averaging import Average
 from disentwine.training.checkpoint import TRAINING, WEIGHTS, Checkpoint, load_weights
 from disentwine.training.pairs import PairSource, PairSplit, learns_images
 from disentwine.training.player import Player, players_of
@@ -24,6 +25,8 @@ from disentwine.training.versions import versions
 
 VALIDATION_BATCH = 256
 GENERATORS = {"generator.cpu", "generator.cuda"}
+OWN = "weights."
+"""What the names of a model's own weights begin with in a checkpoint that keeps their average."""
 
 
 class Trainer:
@@ -39,6 +42,8 @@ class Trainer:
         clip_norm: largest norm of the gradient; none leaves it alone.
         precision: Lightning Fabric's, such as "32-true" or "bf16-mixed".
         device: "auto", "cpu", "cuda" or "mps".
+        averaged: updates over which weights are averaged: the average is what is validated and kept;
+            none keeps the weights themselves.
         seed: decides the batches and the noise.
     """
 
@@ -54,6 +59,7 @@ class Trainer:
         clip_norm: float | None,
         precision: Any,
         device: str,
+        averaged: int | None = None,
         seed: int,
     ) -> None:
         from lightning_fabric import Fabric
@@ -92,6 +98,7 @@ class Trainer:
         if isinstance(model, LearnsActions):
             drawn = max(0, steps - self.pretraining) * batch_size
             self.source = PairSource(source, model, dataset.split["train"], drawn=drawn)
+        self.average = Average(model, updates=averaged) if averaged is not None else None
         torch.manual_seed(seed)
 
     def update(self) -> None:
@@ -100,7 +107,8 @@ class Trainer:
         A model and its opponent move at once, each by the gradient at where the other was; further
         turns of the opponent come before.
         """
-        self.model.train()
+        if not self.model.training:
+            self.model.train()
         for player in self.players:
             for turn in range(1, player.turns):
                 self._take_gradient(player, turn)
@@ -113,6 +121,8 @@ class Trainer:
         if isinstance(self.model, Tended):
             self.model.after_update()
         self.step += 1
+        if self.average is not None:
+            self.average.follow(self.step)
         # Built anew in the order of the terms, which a checkpoint does not keep.
         counted = means | {"updates": 1.0}
         self.sums = {name: self.sums.get(name, 0.0) + value for name, value in counted.items()}
@@ -138,7 +148,7 @@ class Trainer:
         indices = in_mixed_order(held_out)
         self.model.eval()
         totals: dict[str, float] = {}
-        with torch.no_grad(), fixed_noise(self.seed):
+        with torch.no_grad(), fixed_noise(self.seed), self.as_kept():
             for start in range(0, len(indices), VALIDATION_BATCH):
                 chunk = indices[start : start + VALIDATION_BATCH]
                 for player in self.players:
@@ -180,6 +190,15 @@ class Trainer:
         """Whether a state after so many updates is one of pre-training."""
         return learns_images(int(step), pretraining=self.pretraining)
 
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """What the training has to show so far: the model's weights, or their average."""
+        return self.model.state_dict() if self.average is None else self.average.weights
+
+    def as_kept(self) -> AbstractContextManager[None]:
+        """Inside, the model has the weights that are kept of it."""
+        return nullcontext() if self.average is None else self.average.worn()
+
     def checkpoint(self, *, log_bytes: int) -> Checkpoint:
         """The whole state, ready to be saved."""
         generators = {"generator.cpu": torch.get_rng_state()}
@@ -187,8 +206,10 @@ class Trainer:
             generators["generator.cuda"] = torch.cuda.get_rng_state(self.fabric.device)
         return Checkpoint(
             step=self.step,
-            weights=self.model.state_dict(),
-            training=_union(player.tensors() for player in self.players) | generators,
+            weights=self.weights,
+            training=_union(player.tensors() for player in self.players)
+            | generators
+            | self._own_weights(),
             state=_union(player.settings() for player in self.players)
             | {
                 "best": self.best,
@@ -205,8 +226,9 @@ class Trainer:
         """Go on from a checkpoint as though nothing had happened; `path` is where it came from."""
         load_weights(self.model, checkpoint.weights, source=path / WEIGHTS)
         state, tensors = checkpoint.state, checkpoint.training
+        used = self._restore_own_weights(tensors, path)
         try:
-            used = set().union(*(player.restore(tensors, state) for player in self.players))
+            used = used.union(*(player.restore(tensors, state) for player in self.players))
             unknown = tensors.keys() - used - GENERATORS
             if unknown:
                 raise ValueError(f"{sorted(unknown)} are not part of a training")
@@ -217,6 +239,20 @@ class Trainer:
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise CheckpointError(f"{path / TRAINING} does not fit: {error}") from error
         self.step = checkpoint.step
+
+    def _own_weights(self) -> dict[str, Tensor]:
+        """Where their average is kept in their place: the model's weights, under a checkpoint's names."""
+        own = {} if self.average is None else self.model.state_dict()
+        return {f"{OWN}{name}": value for name, value in own.items()}
+
+    def _restore_own_weights(self, tensors: Mapping[str, Tensor], path: Path) -> set[str]:
+        """Take back what `_own_weights` gave, the average being in the model; returns the names."""
+        if self.average is None:
+            return set()
+        self.average = Average(self.model, updates=self.average.updates)
+        own = {n.removeprefix(OWN): value for n, value in tensors.items() if n.startswith(OWN)}
+        load_weights(self.model, own, source=path / TRAINING)
+        return {f"{OWN}{name}" for name in own}
 
     def _take_gradient(self, player: Player, turn: int = 0) -> dict[str, float]:
         """The gradient of a player's loss for its own parameters; returns the mean of every term."""
@@ -284,7 +320,7 @@ def fixed_noise(seed: int) -> Iterator[None]:
         yield
 
 
-def _to_floats(means: Mapping[str, torch.Tensor]) -> dict[str, float]:
+def _to_floats(means: Mapping[str, Tensor]) -> dict[str, float]:
     return dict(zip(means, torch.stack(list(means.values())).tolist(), strict=True))
 
 

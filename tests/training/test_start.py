@@ -1,0 +1,71 @@
+"""A training that begins with the weights of a finished one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from disentwine.errors import CheckpointError, Interrupted, UsageError
+from disentwine.models import VAE
+from disentwine.training.checkpoint import checkpoint_path, load_checkpoint
+from disentwine.training.run import load_run
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory, train: Any) -> Path:
+    out = tmp_path_factory.mktemp("finished") / "run"
+    train(out, averaged=4)
+    return out
+
+
+@pytest.mark.parametrize("averaged", [None, 4])
+def test_it_begins_with_what_the_other_kept(
+    averaged: int | None, tmp_path: Path, train: Any, finished: Path
+) -> None:
+    begun: dict[int, Any] = {}
+
+    def on_save(model: Any, step: int) -> None:
+        begun.setdefault(step, {n: value.clone() for n, value in model.state_dict().items()})
+
+    train(tmp_path / "run", start=finished, averaged=averaged, on_save=on_save)
+    for name, value in load_run(finished).checkpoint.weights.items():
+        assert torch.equal(begun[0][name], value)
+    assert load_run(tmp_path / "run").recipe.training["start"] == str(finished)
+
+
+def test_it_is_resumed_where_it_was_even_if_the_other_is_gone(
+    tmp_path: Path, train: Any, finished: Path, after_update: Any, fingerprint: Any
+) -> None:
+    whole = shutil.copytree(finished, tmp_path / "start")
+    train(tmp_path / "whole", start=whole)
+    after_update({6: lambda: os.kill(os.getpid(), signal.SIGTERM)})
+    with pytest.raises(Interrupted):
+        train(tmp_path / "stopped", start=whole)
+    shutil.rmtree(whole)
+    train(tmp_path / "stopped", start=whole)
+    assert fingerprint(tmp_path / "stopped") == fingerprint(tmp_path / "whole")
+
+
+def test_a_start_that_is_not_finished_or_does_not_fit_is_told(
+    tmp_path: Path, train: Any, pictures: Any, finished: Path, stopped: Path
+) -> None:
+    for start, said in ((stopped, "not finished"), (tmp_path, "not a run folder")):
+        with pytest.raises(UsageError, match=said):
+            train(tmp_path / "run", start=start)
+    other = VAE.for_data(pictures, latent=3)
+    with pytest.raises(CheckpointError, match="does not fit the model"):
+        train(tmp_path / "run", model=other, start=finished)
+    assert not (tmp_path / "run").exists()
+
+
+def test_nothing_but_the_weights_is_taken_over(tmp_path: Path, train: Any, finished: Path) -> None:
+    train(tmp_path / "run", start=finished, save_every=1)
+    kept = load_checkpoint(checkpoint_path(tmp_path / "run" / "checkpoints", 13))
+    assert kept.step == 13
+    assert {int(v) for n, v in kept.training.items() if n.endswith(".step")} == {13}
