@@ -38,7 +38,9 @@ from disentwine.training.versions import versions
 Setting = tuple[Activation, int]
 """Of the pair networks: what is between their layers, and how many units are hidden."""
 
-BATCH, ACTIONS, CODEBOOKS, POSITIONS, CODES, DIMENSIONS = 8, 12, 4, 16, 64, 16
+BATCH, ACTIONS, CODEBOOKS, CODES, DIMENSIONS = 8, 12, 4, 64, 16
+GRID = (4, 4)
+POSITIONS = GRID[0] * GRID[1]
 WIDTHS = (16, 64, 128)
 CAUSAL = "causal mode, all actions"
 LARGEST_DIFFERENCE, LEAST_RATIO = 1e-5, 20.0
@@ -70,7 +72,7 @@ def layer_and_codes(activation: Activation, hidden: int) -> tuple[TransitionLaye
     layer = TransitionLayer(
         actions=ACTIONS,
         codebooks=CODEBOOKS,
-        positions=POSITIONS,
+        grid=GRID,
         codes=CODES,
         dimensions=DIMENSIONS,
         hidden=hidden,

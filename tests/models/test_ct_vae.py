@@ -154,7 +154,7 @@ def test_with_rivals_losses_are_those_of_the_same_actions_among_all() -> None:
     everything = small(edges="expected").train()
     few = small(edges="expected", rivals=2).train()
     for model in (everything, few):
-        model.layer.noise_value.weight.data.zero_()
+        model.layer.network.noise_value.weight.data.zero_()
     x, y = torch.randint(0, 8, (2, 5, 8))
     action = torch.tensor([0, 1, 2, 3, 0])
     torch.manual_seed(1)

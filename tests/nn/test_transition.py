@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn import functional as F
 
+from disentwine.nn.messages import Round
 from disentwine.nn.pairs import PairNetworks
 from disentwine.nn.transition import ActionGraph, TransitionLayer
 
@@ -31,13 +33,17 @@ TABLE = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(0))
 def layer(**options: Any) -> TransitionLayer:
     torch.manual_seed(0)
     return TransitionLayer(
-        **{"actions": 3, "codebooks": 2, "positions": 5, "codes": 6, "dimensions": 4, "width": 16}
+        **{"actions": 3, "codebooks": 2, "grid": (1, 5), "codes": 6, "dimensions": 4, "width": 16}
         | options
     )
 
 
-def test_all_actions_at_once_are_each_alone() -> None:
-    model, vectors = layer().eval(), torch.randn(4, 2, 5, 4)
+either_network = pytest.mark.parametrize("messages", ["attention", "neighbours"])
+
+
+@either_network
+def test_all_actions_at_once_are_each_alone(messages: Any) -> None:
+    model, vectors = layer(messages=messages).eval(), torch.randn(4, 2, 5, 4)
     everything, graph = model(vectors, TABLE)
     assert torch.allclose(everything.exp().sum(-1), torch.ones(4, 4, 10), atol=1e-5)
     for action in range(4):
@@ -47,8 +53,9 @@ def test_all_actions_at_once_are_each_alone() -> None:
         assert torch.allclose(own.no_parents[:, 0], graph.no_parents[:, action], atol=1e-5)
 
 
-def test_a_node_depends_on_its_parents_only() -> None:
-    model, vectors = layer().eval(), torch.randn(1, 2, 5, 4)
+@either_network
+def test_a_node_depends_on_its_parents_only(messages: Any) -> None:
+    model, vectors = layer(messages=messages).eval(), torch.randn(1, 2, 5, 4)
     x = model.nodes(vectors, TABLE)
     graph = model.graph(x)
     edges = torch.zeros_like(graph.edges)
@@ -68,7 +75,7 @@ def test_a_node_whose_favourite_is_no_parent_hears_the_noise() -> None:
     x = model.nodes(vectors, TABLE)
     graph = model.graph(x)
     given = graph._replace(edges=torch.zeros_like(graph.edges))
-    for part in (model.query, model.key):
+    for part in (model.network.query, model.network.key):
         part.weight.data *= 100
     log_p = model.become(x, given, TABLE)
     assert log_p.isfinite().all()
@@ -76,13 +83,15 @@ def test_a_node_whose_favourite_is_no_parent_hears_the_noise() -> None:
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
 
 
-def test_an_action_reaches_a_node_where_the_mask_is_on() -> None:
-    model, vectors = layer().eval(), torch.randn(1, 2, 5, 4)
+@either_network
+def test_an_action_reaches_a_node_where_the_mask_is_on(messages: Any) -> None:
+    """And no other where nobody listens to that one."""
+    model, vectors = layer(messages=messages).eval(), torch.randn(1, 2, 5, 4)
     x = model.nodes(vectors, TABLE)
     graph = model.graph(x)
     mask = torch.zeros_like(graph.mask)
     mask[..., 2] = 1
-    given = graph._replace(edges=graph.edges[:, :1].expand_as(graph.edges), mask=mask)
+    given = graph._replace(edges=torch.zeros_like(graph.edges), mask=mask)
     log_p = model.become(x, given, TABLE)
     differs = (log_p[:, 0] - log_p[:, 1]).abs().amax((0, 2)) > 1e-6
     assert differs.tolist() == [i == 2 for i in range(10)]
@@ -118,6 +127,24 @@ def test_under_a_doubtful_mask_the_chance_of_no_parents_is_that_of_either_graph(
     assert torch.allclose(graph.no_parents, expected, rtol=1e-5, atol=0)
     assert torch.allclose(touched, (1 - graph.alpha.sigmoid()).prod(-1), rtol=1e-4, atol=0)
     assert not torch.allclose(graph.no_parents, (1 - graph.probabilities).prod(-1), rtol=1e-2)
+
+
+def test_messages_of_neighbours_are_a_convolution_where_all_edges_are() -> None:
+    """3x3 over the channels of all codebooks, once the norm and the action are taken out."""
+    torch.manual_seed(0)
+    books, grid, width = 2, (3, 4), 5
+    one = Round(codebooks=books, grid=grid, width=width, actions=1)
+    one.norm = torch.nn.Identity()
+    for part in (one.act.weight, one.act.bias):
+        part.data.zero_()
+    said = torch.randn(6, 1, books * 12, width)
+    ours = one(said, torch.ones(6, 1, books * 12, books * 12), torch.zeros(6, 1, books * 12, 1))
+    image = said[:, 0].view(6, books, *grid, width).permute(0, 1, 4, 2, 3).flatten(1, 2)
+    kernel = one.hear.view(books, books, 3, 3, width, width).permute(0, 5, 1, 4, 2, 3)
+    heard = F.conv2d(image, kernel.reshape(books * width, books * width, 3, 3), padding=1)
+    felt = F.silu(heard).view(6, books, width, 12)
+    theirs = torch.einsum("ncwp,cwv->ncpv", felt, one.answer).flatten(1, 2)
+    torch.testing.assert_close(ours[:, 0], theirs, rtol=1e-4, atol=1e-5)
 
 
 def plainly(model: TransitionLayer, vectors: torch.Tensor) -> torch.Tensor:

@@ -20,7 +20,8 @@ from disentwine.errors import UsageError, did_you_mean
 from disentwine.models.latent import Likelihood
 from disentwine.models.mcq_vae import MCQVAE
 from disentwine.nn.convolutional import ImageShape
-from disentwine.nn.grid import Reduction
+from disentwine.nn.grid import Reduction, grid_of
+from disentwine.nn.messages import Messages
 from disentwine.nn.pairs import Activation
 from disentwine.nn.pictures import accepts_pictures, answer_in_kind
 from disentwine.nn.quantizer import CodebookTraining
@@ -88,7 +89,10 @@ class CTVAE(Model):
             there are many.
         weights: of the losses of the second stage.
         layer_width: numbers a node of the graph.
+        messages: "attention" over all parents, or several rounds between "neighbours" on the grid of
+            codes, which learn far more of what moves.
         heads: of the attention over parents.
+        rounds: between neighbours.
         hidden: of the networks that find edges.
         activation: of those networks: "relu", or "sine", which is many times as quick.
         edges: "sampled" in training as the paper has it, or "expected", which learns without noise.
@@ -117,7 +121,9 @@ class CTVAE(Model):
         rivals: Count | None = None,
         weights: TransitionWeights = WEIGHTS,
         layer_width: Count = 64,
+        messages: Messages = "attention",
         heads: Count = 4,
+        rounds: Count = 3,
         hidden: Count = 16,
         activation: Activation = "relu",
         edges: Edges = "sampled",
@@ -139,7 +145,8 @@ class CTVAE(Model):
         self.pretraining, self.joint, self.weights = pretraining, joint, weights
         self.labels, self.two_way, self.rivals = labels, two_way, rivals
         self.register_buffer("places", torch.arange(len(actions)))
-        self.layer_width, self.heads, self.hidden = layer_width, heads, hidden
+        self.layer_width, self.hidden = layer_width, hidden
+        self.messages, self.heads, self.rounds = messages, heads, rounds
         self.activation, self.edges = activation, edges
         self.codebooks, self.codes, self.dimensions = codebooks, codes, dimensions
         self.reduction, self.width, self.beta = reduction, width, beta
@@ -158,11 +165,13 @@ class CTVAE(Model):
         self.layer = TransitionLayer(
             actions=len(actions),
             codebooks=codebooks,
-            positions=self.autoencoder.nodes // codebooks,
+            grid=grid_of(image_shape, reduction),
             codes=codes,
             dimensions=dimensions,
             width=layer_width,
+            messages=messages,
             heads=heads,
+            rounds=rounds,
             hidden=hidden,
             activation=activation,
             edges=edges,

@@ -9,12 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from disentwine.nn.messages import Attention, Messages, Neighbours
 from disentwine.nn.pairs import Activation, PairNetworks
 
 Edges = Literal["sampled", "expected"]
-
-LEAST = -15.0
-"""How much less than to its favourite a node listens to the noise at least, in nats."""
 
 
 class ActionGraph(NamedTuple):
@@ -59,9 +57,7 @@ class TransitionLayer(nn.Module):
 
     Every node has the edges that network a gives it where the mask $R_{a,i}$ is on, and those of the
     network without action elsewhere (eq. 4). A node hears of nothing but its parents, a noise node,
-    where it stands, and the action where the mask is on. The graph network is attention over all
-    pairs, weighed by M: whom of its parents a node listens to most may depend on what it is.
-    Everything that does not depend on the action is computed once for all. What a node becomes is
+    where it stands, and the action where the mask is on (see `nn.messages`). What a node becomes is
     told by a point in the space of its codes, and code k is the likelier the nearer it is,
     $\log p(k) \sim -\frac{s}{2} \|v - e_k\|^2 + w_k \cdot h$: codes that look alike are likely together,
     so that few pairs tell of many codes.
@@ -71,15 +67,16 @@ class TransitionLayer(nn.Module):
 
     Arguments:
         actions: how many; action number `actions` is to do nothing.
-        codebooks, positions, codes, dimensions: of what was quantized.
+        codebooks, grid, codes, dimensions: of what was quantized.
         width: of a node.
+        messages: the graph network: one round of "attention", or several between "neighbours".
         heads: of the attention.
+        rounds: between neighbours.
         hidden: of the pair networks.
         activation: of the pair networks.
         edges: "sampled" by straight-through Gumbel in training, or "expected"; expected afterwards.
-        noise: numbers in z.
 
-    >>> layer = TransitionLayer(actions=4, codebooks=2, positions=9, codes=16, dimensions=8)
+    >>> layer = TransitionLayer(actions=4, codebooks=2, grid=(3, 3), codes=16, dimensions=8)
     >>> table = torch.randn(2, 16, 8)
     >>> log_p, graph = layer(torch.randn(5, 2, 9, 8), table)
     >>> log_p.shape, graph.edges.shape
@@ -91,34 +88,34 @@ class TransitionLayer(nn.Module):
         *,
         actions: int,
         codebooks: int,
-        positions: int,
+        grid: tuple[int, int],
         codes: int,
         dimensions: int,
         width: int = 64,
+        messages: Messages = "attention",
         heads: int = 4,
+        rounds: int = 3,
         hidden: int = 16,
         activation: Activation = "relu",
         edges: Edges = "sampled",
-        noise: int = 4,
     ) -> None:
         super().__init__()
-        self.actions, self.heads, self.edges, self.noise = actions, heads, edges, noise
-        nodes = codebooks * positions
+        self.actions, self.edges = actions, edges
+        nodes = codebooks * grid[0] * grid[1]
         self.enter = nn.Parameter(torch.randn(codebooks, dimensions, width) / math.sqrt(dimensions))
         self.place = nn.Parameter(torch.randn(nodes, width) / math.sqrt(2))
         self.pairs = PairNetworks(
             networks=actions + 1, width=width, hidden=hidden, activation=activation
         )
         self.touch = nn.Linear(width, actions)
-        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
-        self.noise_key = nn.Parameter(torch.randn(heads, width // heads))
-        self.noise_value = nn.Linear(noise, width)
-        self.gather = nn.Linear(width, width)
-        self.stand = nn.Parameter(torch.randn(nodes, width) / math.sqrt(2))
-        self.first = nn.Linear(width + actions, 2 * width)
-        nn.init.normal_(self.first.weight.detach()[:, width:])  # actions differ from the start
-        self.second = nn.Linear(2 * width, width)
-        self.norm = nn.LayerNorm(width)
+        self.network: Attention | Neighbours = (
+            Attention(nodes=nodes, width=width, actions=actions, heads=heads)
+            if messages == "attention"
+            else Neighbours(
+                codebooks=codebooks, grid=grid, inputs=width, actions=actions, rounds=rounds
+            )
+        )
+        width = self.network.width
         self.aim = nn.Parameter(torch.randn(codebooks, width, dimensions) / math.sqrt(width))
         self.sharpness = nn.Parameter(torch.zeros(codebooks))
         self.leave = nn.Parameter(0.1 * torch.randn(codebooks, width, codes) / math.sqrt(width))
@@ -175,12 +172,9 @@ class TransitionLayer(nn.Module):
         self, x: Tensor, graph: ActionGraph, table: Tensor, chosen: Tensor | None = None
     ) -> Tensor:
         """Log-probabilities (n, s, nodes, codes) of what nodes become, given the graph (eq. 2)."""
-        message = self._listen(x, graph.edges) + self.stand
         told = torch.eye(self.actions + 1, self.actions, device=x.device, dtype=x.dtype)
         told = told[None, :, None] if chosen is None else told[chosen][:, :, None]
-        heard = torch.cat([message, graph.mask[..., None] * told], dim=-1)
-        hidden = self.first(heard).relu()
-        outcome = self.norm(message + self.second(hidden))
+        outcome = self.network(x, graph.edges, graph.mask[..., None] * told)
         books = outcome.unflatten(2, (len(self.leave), -1))
         mean, scale = spread(table)
         codes = (table - mean) / scale
@@ -192,32 +186,6 @@ class TransitionLayer(nn.Module):
 
     def _sharp(self) -> Tensor:
         return self.sharpness.exp()[:, None, None]
-
-    def _listen(self, x: Tensor, edges: Tensor) -> Tensor:
-        """What every node hears from its parents and from the noise, (n, s, nodes, width)."""
-        n, nodes = x.shape[:2]
-        q, k, v = (
-            layer(x).view(n, nodes, self.heads, -1).transpose(1, 2)
-            for layer in (self.query, self.key, self.value)
-        )
-        scale = math.sqrt(q.shape[-1])
-        closeness = q @ k.transpose(-1, -2) / scale
-        to_noise = torch.einsum("nhid,hd->nhi", q, self.noise_key)[..., None] / scale
-        most = torch.maximum(closeness.amax(-1, keepdim=True), to_noise).detach()
-        weight = (closeness - most).exp()
-        # Those whom a node listens to most may be no parents of it: then only the noise is left, and
-        # must not vanish.
-        noise_weight = (to_noise - most).clamp(min=LEAST).exp()
-        z = torch.randn(n, self.noise, device=x.device, dtype=x.dtype)
-        z = z if self.training else torch.zeros_like(z)
-        noise = self.noise_value(z).view(n, self.heads, 1, -1)
-        # A column of ones counts the weights in the same product; actions are rows beside nodes.
-        counted, noise_counted = (F.pad(values, (0, 1), value=1.0) for values in (v, noise))
-        heard = (edges[:, None] * weight[:, :, None]).flatten(2, 3) @ counted
-        heard = heard.unflatten(2, edges.shape[1:3]) + (noise_weight * noise_counted)[:, :, None]
-        message = heard[..., :-1] / heard[..., -1:]  # (n, heads, s, nodes, width / heads)
-        gathered: Tensor = self.gather(message.permute(0, 2, 3, 1, 4).flatten(3))
-        return gathered
 
 
 def spread(table: Tensor) -> tuple[Tensor, Tensor]:

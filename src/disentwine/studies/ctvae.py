@@ -68,7 +68,10 @@ VARIANTS = {
         "model.edges=sampled",
         "model.two_way=false",
         "model.codebook_training=gradient",
+        "model.rivals=null",
+        "model.messages=attention",
     ),
+    "attention": ("model.messages=attention",),
     "joint": ("model.joint=true",),
     "latent actions": ("model.labels=latent", "model.rivals=null"),
 }

@@ -1,0 +1,193 @@
+"""Graph networks: what nodes hear along the edges of a graph that differs from sample to sample."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Messages = Literal["attention", "neighbours"]
+
+LEAST = -15.0
+"""How much less than to its favourite a node listens to the noise at least, in nats."""
+
+
+class Attention(nn.Module):
+    """One round of attention over all pairs of nodes, weighed by the edges.
+
+    Whom of its parents a node listens to most may depend on what they are. All that does not depend
+    on the action is computed once for all.
+
+    Arguments:
+        nodes: how many.
+        width: of a node, before and after.
+        actions: how many.
+        heads: of the attention.
+        noise: numbers of the noise node.
+
+    >>> network = Attention(nodes=6, width=8, actions=3, heads=2)
+    >>> network(torch.randn(5, 6, 8), torch.ones(5, 2, 6, 6), torch.zeros(5, 2, 6, 3)).shape
+    torch.Size([5, 2, 6, 8])
+    """
+
+    def __init__(
+        self, *, nodes: int, width: int, actions: int, heads: int = 4, noise: int = 4
+    ) -> None:
+        super().__init__()
+        self.heads, self.noise, self.width = heads, noise, width
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.noise_key = nn.Parameter(torch.randn(heads, width // heads))
+        self.noise_value = nn.Linear(noise, width)
+        self.gather = nn.Linear(width, width)
+        self.stand = nn.Parameter(torch.randn(nodes, width) / math.sqrt(2))
+        self.first = nn.Linear(width + actions, 2 * width)
+        nn.init.normal_(self.first.weight.detach()[:, width:])  # actions differ from the start
+        self.second = nn.Linear(2 * width, width)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor, edges: Tensor, told: Tensor) -> Tensor:
+        """What becomes of nodes, (n, s, nodes, width).
+
+        Arguments:
+            x: (n, nodes, width).
+            edges: (n, s, nodes, nodes) how much each node (third axis) hears of each (last).
+            told: (n, s, nodes, actions) the action, where a node is told of it.
+        """
+        message = self._listen(x, edges) + self.stand
+        hidden = self.first(torch.cat([message, told], dim=-1)).relu()
+        outcome: Tensor = self.norm(message + self.second(hidden))
+        return outcome
+
+    def _listen(self, x: Tensor, edges: Tensor) -> Tensor:
+        """What every node hears from its parents and from the noise, (n, s, nodes, width)."""
+        n, nodes = x.shape[:2]
+        q, k, v = (
+            layer(x).view(n, nodes, self.heads, -1).transpose(1, 2)
+            for layer in (self.query, self.key, self.value)
+        )
+        scale = math.sqrt(q.shape[-1])
+        closeness = q @ k.transpose(-1, -2) / scale
+        to_noise = torch.einsum("nhid,hd->nhi", q, self.noise_key)[..., None] / scale
+        most = torch.maximum(closeness.amax(-1, keepdim=True), to_noise).detach()
+        weight = (closeness - most).exp()
+        # Those whom a node listens to most may be no parents of it: then only the noise is left, and
+        # must not vanish.
+        noise_weight = (to_noise - most).clamp(min=LEAST).exp()
+        z = drawn_noise(self, x)
+        noise = self.noise_value(z).view(n, self.heads, 1, -1)
+        # A column of ones counts the weights in the same product; actions are rows beside nodes.
+        counted, noise_counted = (F.pad(values, (0, 1), value=1.0) for values in (v, noise))
+        heard = (edges[:, None] * weight[:, :, None]).flatten(2, 3) @ counted
+        heard = heard.unflatten(2, edges.shape[1:3]) + (noise_weight * noise_counted)[:, :, None]
+        message = heard[..., :-1] / heard[..., -1:]  # (n, heads, s, nodes, width / heads)
+        gathered: Tensor = self.gather(message.permute(0, 2, 3, 1, 4).flatten(3))
+        return gathered
+
+
+class Neighbours(nn.Module):
+    r"""Rounds of messages between places that touch, a map of its own for each direction:
+    $h_i \leftarrow h_i + f\big(\sum_j M_{ij} W_{j - i} h_j, a\big)$, a convolution that the edges gate,
+    from $h_i = M_{ii} x_i$ and where node i stands.
+
+    What moves in an image moves to the place beside, so that a node hears in full from the few
+    that matter, and from further off after several rounds.
+
+    Arguments:
+        codebooks: nodes at each place.
+        grid: rows and columns of the places.
+        inputs: numbers of a node before.
+        width: and after.
+        actions: how many.
+        rounds: how often nodes are told of their neighbours.
+        noise: numbers of the noise node.
+
+    >>> network = Neighbours(codebooks=2, grid=(3, 4), inputs=8, width=6, actions=3)
+    >>> network(torch.randn(5, 24, 8), torch.ones(5, 2, 24, 24), torch.zeros(5, 2, 24, 3)).shape
+    torch.Size([5, 2, 24, 6])
+    """
+
+    def __init__(
+        self,
+        *,
+        codebooks: int,
+        grid: tuple[int, int],
+        inputs: int,
+        width: int = 24,
+        actions: int,
+        rounds: int = 3,
+        noise: int = 4,
+    ) -> None:
+        super().__init__()
+        self.width, self.noise = width, noise
+        self.enter = nn.Parameter(torch.randn(codebooks, inputs, width) / math.sqrt(inputs))
+        self.noise_value = nn.Linear(noise, width)
+        places = grid[0] * grid[1]
+        self.stand = nn.Parameter(0.1 * torch.randn(codebooks * places, width))
+        self.rounds = nn.ModuleList(
+            Round(codebooks=codebooks, grid=grid, width=width, actions=actions)
+            for _ in range(rounds)
+        )
+
+    def forward(self, x: Tensor, edges: Tensor, told: Tensor) -> Tensor:
+        """What becomes of nodes, (n, s, nodes, width); arguments as for `Attention`."""
+        books = x.unflatten(1, (len(self.enter), -1))
+        said = torch.einsum("ncpe,cew->ncpw", books, self.enter).flatten(1, 2)
+        said = (said + self.noise_value(drawn_noise(self, x))[:, None])[:, None]
+        h = self.stand + edges.diagonal(dim1=2, dim2=3)[..., None] * said
+        for one in self.rounds:
+            h = h + one(said, edges, told)
+            said = h
+        return h
+
+
+class Round(nn.Module):
+    """What neighbours say, and what a node makes of it under an action (see `Neighbours`)."""
+
+    around: Tensor
+
+    def __init__(self, *, codebooks: int, grid: tuple[int, int], width: int, actions: int) -> None:
+        super().__init__()
+        self.register_buffer("around", neighbours(*grid), persistent=False)
+        heard = codebooks * self.around.shape[1] * width
+        self.norm = nn.LayerNorm(width)
+        self.hear = nn.Parameter(torch.randn(codebooks, heard, width) / math.sqrt(heard))
+        self.act = nn.Linear(actions, 2 * width)
+        nn.init.normal_(self.act.weight)  # actions differ from the start
+        self.answer = nn.Parameter(torch.randn(codebooks, width, width) / math.sqrt(width))
+
+    def forward(self, said: Tensor, edges: Tensor, told: Tensor) -> Tensor:
+        """(n, s, nodes, width) of what nodes said, where s may be 1."""
+        books, (places, beside) = len(self.hear), self.around.shape
+        spoken = F.pad(self.norm(said).unflatten(2, (books, places)), (0, 0, 0, 1))
+        spoken = spoken[:, :, :, self.around].transpose(2, 3)  # (n, s, places, books, beside, w)
+        gates = F.pad(edges.unflatten(3, (books, places)), (0, 1)).unflatten(2, (books, places))
+        where = self.around[:, None].expand(*gates.shape[:3], places, books, beside)
+        gates = gates.gather(5, where)  # (n, s, books, places, books, beside)
+        heard = (gates[..., None] * spoken[:, :, None]).flatten(4)  # (n, s, books, places, ...)
+        n, s = heard.shape[:2]
+        rows = heard.permute(2, 0, 1, 3, 4).reshape(books, -1, heard.shape[-1])
+        message = torch.bmm(rows, self.hear)
+        by, more = self.act(told).unflatten(2, (books, places)).permute(2, 0, 1, 3, 4).chunk(2, -1)
+        felt = F.silu(message.view(books, n, s, places, -1) * (1 + by) + more)
+        answer = torch.bmm(felt.flatten(1, 3), self.answer)
+        return answer.view(books, n, s, places, -1).permute(1, 2, 0, 3, 4).flatten(2, 3)
+
+
+def neighbours(rows: int, columns: int) -> Tensor:
+    """The places (rows * columns, 9) that touch each, itself included; one past the last for none.
+
+    >>> neighbours(2, 2)[0]
+    tensor([4, 4, 4, 4, 0, 1, 4, 2, 3])
+    """
+    places = torch.full((rows + 2, columns + 2), rows * columns)
+    places[1:-1, 1:-1] = torch.arange(rows * columns).view(rows, columns)
+    return places.unfold(0, 3, 1).unfold(1, 3, 1).reshape(rows * columns, 9)
+
+
+def drawn_noise(network: Attention | Neighbours, x: Tensor) -> Tensor:
+    """z (n, noise) of a noise node; its mean in evaluation."""
+    z = torch.randn(len(x), network.noise, device=x.device, dtype=x.dtype)
+    return z if network.training else torch.zeros_like(z)
