@@ -133,10 +133,10 @@ class Neighbours(nn.Module):
 
     def forward(self, x: Tensor, edges: Tensor, told: Tensor) -> Tensor:
         """What becomes of nodes, (n, s, nodes, width); arguments as for `Attention`."""
-        books = x.unflatten(1, (len(self.enter), -1))
+        books = x.view(len(x), len(self.enter), -1, x.shape[2])
         said = torch.einsum("ncpe,cew->ncpw", books, self.enter).flatten(1, 2)
         said = (said + self.noise_value(drawn_noise(self, x))[:, None])[:, None]
-        h = self.stand + edges.diagonal(dim1=2, dim2=3)[..., None] * said
+        h: Tensor = self.stand + edges.diagonal(dim1=2, dim2=3)[..., None] * said
         for one in self.rounds:
             h = h + one(said, edges, told)
             said = h
@@ -163,11 +163,11 @@ class Round(nn.Module):
         books, (places, beside) = len(self.hear), self.around.shape
         spoken = F.pad(self.norm(said).unflatten(2, (books, places)), (0, 0, 0, 1))
         spoken = spoken[:, :, :, self.around].transpose(2, 3)  # (n, s, places, books, beside, w)
-        gates = F.pad(edges.unflatten(3, (books, places)), (0, 1)).unflatten(2, (books, places))
+        n, s = edges.shape[:2]
+        gates = F.pad(edges.view(n, s, books, places, books, places), (0, 1))
         where = self.around[:, None].expand(*gates.shape[:3], places, books, beside)
         gates = gates.gather(5, where)  # (n, s, books, places, books, beside)
         heard = (gates[..., None] * spoken[:, :, None]).flatten(4)  # (n, s, books, places, ...)
-        n, s = heard.shape[:2]
         rows = heard.permute(2, 0, 1, 3, 4).reshape(books, -1, heard.shape[-1])
         message = torch.bmm(rows, self.hear)
         by, more = self.act(told).unflatten(2, (books, places)).permute(2, 0, 1, 3, 4).chunk(2, -1)

@@ -29,8 +29,8 @@ from disentwine.studies.tables import Column
 from disentwine.studies.trials import Outcome, Trial
 
 BASELINES = {"ground truth": "ground-truth", "pixels": "pixels", "pca": "pca", "ica": "ica"}
-BETAS = (2, 4, 8, 16, 32, 64)
-FIRST_BETAS, NEXT_BETAS = (4,), (8,)
+BETAS = (2, 4, 8, 16, 32, 60)
+FIRST_BETAS, NEXT_BETAS = (4, 60), (16,)
 """Trained with every seed in the first and in the second stage; the others come later."""
 
 INFOGAN_STEPS = 8_000
