@@ -94,13 +94,25 @@ def test_factors_that_do_not_move_are_told_from_those_that_do():
             return read(images)
 
     reader = Known(None, DATA.names, np.zeros(2), np.ones(2), np.zeros(2))
-    leak, own = leak_scores(Oracle(), reader, PAIRS, most=20)
-    assert leak.value == own.value == leak.noise_floor == 0
+    found = leak_scores(Oracle(), reader, PAIRS, most=20)
+    names = ["action-leak", "action-error", "action-leak-after-5", "action-error-after-5"]
+    assert [score.name for score in found] == names
+    assert all(score.value == score.noise_floor == 0 for score in found)
+
+    class Drifting(Oracle):
+        def apply(self, x, action, *, times=1):
+            others = [(a + 2) % 4 for a in action[1:]] if isinstance(action, list) else []
+            return super().apply(x, [*action, *others] if others else action, times=times)
+
+    leaks = {s.name: s.value for s in leak_scores(Drifting(), reader, PAIRS, most=20)}
+    assert leaks["action-leak"] == leaks["action-error-after-5"] == 0
+    assert leaks["action-leak-after-5"] > 1
     blind = Known(None, DATA.names, np.zeros(2), np.ones(2), np.array([0.9, 0.0]))
     found = leak_scores(Oracle(), blind, PAIRS, most=20)
     acted = PAIRS.factor_of_action[PAIRS.pairs["test"][:20, 2]]
     counts = {"action-leak": (acted == 0).sum(), "action-error": (acted == 1).sum()}
-    assert {score.name: score.n for score in found} == {k: n for k, n in counts.items() if n}
+    after_one = {score.name: score.n for score in found if "after" not in score.name}
+    assert after_one == {k: n for k, n in counts.items() if n}
     blind = Known(None, DATA.names, np.zeros(2), np.ones(2), np.ones(2))
     assert leak_scores(Oracle(), blind, PAIRS, most=20) == []
 

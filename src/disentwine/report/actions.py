@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,11 +57,55 @@ def apply_each(model: Transits, x: UInt8Array, actions: IndexArray) -> UInt8Arra
     return made
 
 
+class Walked(NamedTuple):
+    """Images after one action and after five, as a model makes them and as they are.
+
+    Arguments:
+        factor: (n,) which was moved.
+        made: what the model makes, (n, h, w, c) after the first and after the last.
+        real: the images that the actions lead to.
+    """
+
+    factor: IndexArray
+    made: tuple[UInt8Array, UInt8Array]
+    real: tuple[UInt8Array, UInt8Array]
+
+
+def walk(model: Transits, pairs: Transitions, *, seed: int = 0) -> Walked | None:
+    """Move each factor of some test images on and on, and back from the end of its grid.
+
+    Nothing is answered where no factor has room for it.
+
+    Arguments:
+        model: one that *transitions*.
+        pairs: where test images, and actions, come from.
+        seed: of the choice of images.
+    """
+    dataset = pairs.dataset
+    steps = Steps(dataset, [int(f) for f in np.unique(pairs.factor_of_action)])
+    rng = np.random.default_rng(seed)
+    found = [
+        (factor, *taken)
+        for factor in steps.columns
+        for taken in walks(steps, pairs, rng.permutation(dataset.split["test"])[:WALKS], factor)
+    ]
+    if not found:
+        return None
+    factor, starts, paths, ends = (np.array(column) for column in zip(*found, strict=True))
+    images = dataset.images[starts]
+    last = np.empty_like(images)
+    for path in np.unique(paths, axis=0):
+        same = (paths == path).all(axis=1)
+        last[same] = model.apply(images[same], path.tolist())
+    first = apply_each(model, images, paths[:, 0])
+    return Walked(factor, (first, last), (dataset.images[ends[:, 0]], dataset.images[ends[:, -1]]))
+
+
 def walk_scores(model: Any, pairs: Transitions, *, seed: int = 0) -> list[Score]:
     """What is left of an image after five actions, one on what the other made.
 
-    Each factor is moved on and on, and back from the end of its grid; the real image at the end
-    is what the fifth is compared to, that after one action what the first is.
+    The real image at the end is what the fifth is compared to, that after one action what the first
+    is.
 
     Arguments:
         model: one that *transitions*.
@@ -69,25 +114,14 @@ def walk_scores(model: Any, pairs: Transitions, *, seed: int = 0) -> list[Score]
     """
     if not isinstance(model, Transits) or model.actions != pairs.actions:
         return []
-    dataset = pairs.dataset
-    steps = Steps(dataset, [int(f) for f in np.unique(pairs.factor_of_action)])
-    rng = np.random.default_rng(seed)
-    errors: list[tuple[float, float, int]] = []
-    for factor in steps.columns:
-        images = rng.permutation(dataset.split["test"])[:WALKS]
-        for image, path, ends in walks(steps, pairs, images, factor):
-            first = model.apply(image_of(dataset, image), path[0])
-            last = model.apply(image_of(dataset, image), path)
-            one = squared_error(first, image_of(dataset, ends[0]))
-            five = squared_error(last, image_of(dataset, ends[-1]))
-            errors.append((one, five, factor))
-    if not errors:
+    walked = walk(model, pairs, seed=seed)
+    if walked is None:
         return []
-    one, five = (float(np.mean([error[i] for error in errors])) for i in (0, 1))
+    one, five = (squared_error(*both) for both in zip(walked.made, walked.real, strict=True))
     about = f"squared error of a pixel after {WALK} actions over that after one"
     tiny = float(np.finfo(float).tiny)
     details = {"about": about, "after one": one, f"after {WALK}": five}
-    return [Score("repeated-ratio", five / max(one, tiny), len(errors), details=details)]
+    return [Score("repeated-ratio", five / max(one, tiny), len(walked.factor), details=details)]
 
 
 def walks(
@@ -120,15 +154,11 @@ def walks(
     return found
 
 
-def image_of(dataset: Dataset, index: int) -> UInt8Array:
-    """One image as a stack of one."""
-    return dataset.images[np.array([index])]
-
-
 def leak_scores(
     model: Any, reader: Reader, pairs: Transitions, *, most: int = MOST_PAIRS
 ) -> list[Score]:
-    """How far factors that were not acted on are moved, read back from the model's images.
+    """How far factors that were not acted on are moved by one action and by five, read back from the
+    model's images.
 
     The noise floor is what the reader sees move between real images and their reconstructions. What
     the reader cannot read from real images is left out: of it a blind one would see nothing move.
@@ -142,13 +172,26 @@ def leak_scores(
     if not isinstance(model, Transits) or model.actions != pairs.actions:
         return []
     x, y, actions = pairs.batch(_held_out(pairs)[:most])
-    real = reader(y)
+    made = apply_each(model, x, actions)
+    found = _leaks(model, reader, made, y, pairs.factor_of_action[actions])
+    walked = walk(model, pairs)
+    if walked is not None:
+        after = _leaks(model, reader, walked.made[1], walked.real[1], walked.factor)
+        found += [replace(score, name=f"{score.name}-after-{WALK}") for score in after]
+    return found
+
+
+def _leaks(
+    model: Any, reader: Reader, made: UInt8Array, real: UInt8Array, factor: IndexArray
+) -> list[Score]:
+    """How far the factors of images are from those of the real ones: the one acted on, and others."""
+    truth = reader(real)
     readable = np.asarray(reader.error) <= READABLE
-    own = np.zeros((len(actions), len(reader.names)), dtype=bool)
-    own[np.arange(len(actions)), pairs.factor_of_action[actions]] = True
+    own = np.zeros((len(factor), len(reader.names)), dtype=bool)
+    own[np.arange(len(factor)), factor] = True
     held, acted = ~own & readable, own & readable
-    moved = np.abs(reader(apply_each(model, x, actions)) - real) / reader.scale
-    alone = np.abs(reader(model.reconstruct(y)) - real) / reader.scale
+    moved = np.abs(reader(made) - truth) / reader.scale
+    alone = np.abs(reader(model.reconstruct(real)) - truth) / reader.scale
     errors = dict(zip(reader.names, np.round(reader.error, 3).tolist(), strict=True))
     return [
         Score(

@@ -268,6 +268,8 @@ CTVAE = Study(
             Column("five actions over one", "repeated-ratio", form=".2f"),
             Column("others moved (deviations)", "action-leak", form=".3f"),
             Column("reconstructed", "action-leak-floor", form=".3f"),
+            Column("moved after five", "action-leak-after-5", form=".3f"),
+            Column("reconstructed", "action-leak-after-5-floor", form=".3f"),
             Column("own factor's error", "action-error", form=".3f"),
             Column("reconstructed", "action-error-floor", form=".3f"),
         ],
