@@ -161,16 +161,16 @@ class Round(nn.Module):
     def forward(self, said: Tensor, edges: Tensor, told: Tensor) -> Tensor:
         """(n, s, nodes, width) of what nodes said, where s may be 1."""
         books, (places, beside) = len(self.hear), self.around.shape
-        spoken = F.pad(self.norm(said).unflatten(2, (books, places)), (0, 0, 0, 1))
-        spoken = spoken[:, :, :, self.around].transpose(2, 3)  # (n, s, places, books, beside, w)
         n, s = edges.shape[:2]
+        spoken = F.pad(self.norm(said).view(n, -1, books, places, said.shape[-1]), (0, 0, 0, 1))
+        spoken = spoken.index_select(3, self.around.flatten()).unflatten(3, (places, beside))
         gates = F.pad(edges.view(n, s, books, places, books, places), (0, 1))
-        where = self.around[:, None].expand(*gates.shape[:3], places, books, beside)
-        gates = gates.gather(5, where)  # (n, s, books, places, books, beside)
-        heard = (gates[..., None] * spoken[:, :, None]).flatten(4)  # (n, s, books, places, ...)
-        rows = heard.permute(2, 0, 1, 3, 4).reshape(books, -1, heard.shape[-1])
-        message = torch.bmm(rows, self.hear)
-        by, more = self.act(told).unflatten(2, (books, places)).permute(2, 0, 1, 3, 4).chunk(2, -1)
+        where = self.around[:, None].expand(n, s, books, places, books, beside)
+        # In the order in which the product below has them: small copies in place of a large one.
+        gates = gates.gather(5, where).movedim(2, 0).contiguous()
+        heard = gates[..., None] * spoken.transpose(2, 3).contiguous()
+        message = torch.bmm(heard.view(books, n * s * places, -1), self.hear)
+        by, more = self.act(told).view(n, s, books, places, -1).movedim(2, 0).chunk(2, -1)
         felt = F.silu(message.view(books, n, s, places, -1) * (1 + by) + more)
         answer = torch.bmm(felt.flatten(1, 3), self.answer)
         return answer.view(books, n, s, places, -1).permute(1, 2, 0, 3, 4).flatten(2, 3)
