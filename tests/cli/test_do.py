@@ -28,6 +28,7 @@ def test_a_picture_is_drawn(command: Any, runs: Path) -> None:
     assert answer.code == 0, answer.err
     assert np.asarray(Image.open("cf.png")).shape == (32, 32, 3)
     assert "light_angle" in answer.out
+    assert "of 50x40 pixels the centre square was resized to 32x32" in answer.out
     again = command("do", runs / "causal", runs / "scene.png", "light_angle=60", "--out", "cf.png")
     assert again.code == 2
     assert "exists already" in again.err

@@ -77,3 +77,13 @@ def test_training_mode_is_restored_and_no_gradient_is_kept(model: VAE) -> None:
 def test_what_is_no_picture_is_refused(model: VAE, wrong: np.ndarray) -> None:
     with pytest.raises(UsageError, match="images"):
         model.represent(wrong)
+
+
+@pytest.mark.parametrize(
+    ("shape", "hint"),
+    [((3, 32, 32), "got torch.float32 of shape"), ((2, 3, 32, 16), "32 x 16 x 3")],
+)
+def test_tensors_of_another_form_are_refused(shape, hint):
+    model = VAE(image_shape=(32, 32, 3))
+    with pytest.raises(UsageError, match=hint):
+        model.represent(torch.zeros(shape))

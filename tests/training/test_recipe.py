@@ -329,3 +329,11 @@ def test_options_that_came_later_leave_recipes_of_before_as_they_were() -> None:
     assert [written["training"][name] for name in YOUNGER] == [5, "a"]
     for recipe in (before, later):
         assert parse_recipe(yaml.safe_load(recipe.to_yaml()), source="here.yaml") == recipe
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_options_are_checked_before_a_training_whether_it_is_kept_or_not(tmp_path, kept):
+    pictures = small_grid((16, 16, 1))
+    model = VAE.for_data(pictures, likelihood="poisson")
+    with pytest.raises(UsageError, match=r"VAE.likelihood.*'poisson'"):
+        fit(model, pictures, steps=1, out=tmp_path / "run" if kept else None)

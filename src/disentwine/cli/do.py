@@ -66,8 +66,12 @@ def do(
         )
         for name, old, new in read
     ]
-    columns = ("concept", "unit", ">in the picture", ">set to", ">read from the new picture")
-    print_table(str(image), columns, rows)
+    heads = ("concept", "unit", ">in the picture", ">set to", ">read from the new picture")
+    print_table(str(image), heads, rows)
+    given_height, given_width = read_picture(image, channels=channels).shape[:2]
+    if (given_height, given_width) != (height, width):
+        given = f"{given_width}x{given_height}"
+        print(f"note: of {given} pixels the centre square was resized to {width}x{height}")
     for warning in _beyond_training(model, dataset, wanted):
         print(f"note: {warning}")
     print(f"picture: {target}")

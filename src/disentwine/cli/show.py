@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 def train_and_show(recipe: Recipe, out: Path) -> None:
     """Train a recipe, or go on where it stopped; then show the run."""
     from disentwine.report import live_figures
+    from disentwine.training.checkpoint import checkpoint_steps
     from disentwine.training.train import train_recipe
 
     steps, model, data = recipe.training["steps"], recipe.model["name"], recipe.data["name"]
-    print(f"training {model} on {data} for {steps:,} steps in {out}", file=sys.stderr)
+    done = max(checkpoint_steps(out / "checkpoints"), default=0)
+    going = f"going on at step {done:,} of {steps:,}" if 0 < done < steps else f"{steps:,} steps"
+    print(f"training {model} on {data}, {going}, in {out}", file=sys.stderr)
     show_run(train_recipe(recipe, out, hook=live_figures))
 
 

@@ -187,12 +187,12 @@ class Simulates(Protocol):
         ...
 
 
-def column_index(names: tuple[str, ...], name: str) -> int:
-    """Position of a factor, or an error that names the nearest one.
+def column_index(names: tuple[str, ...], name: str, *, kind: str = "factor") -> int:
+    """Position of a factor, or of whatever kind they are; or an error that names the nearest one.
 
     >>> column_index(("angle", "light"), "light")
     1
     """
     if name not in names:
-        raise UsageError(f"there is no factor '{name}'. {did_you_mean(name, names)}")
+        raise UsageError(f"there is no {kind} '{name}'. {did_you_mean(name, names)}")
     return names.index(name)

@@ -174,7 +174,10 @@ class CausalModel(Model, Generic[Latents]):
                 raise UsageError(f"do: '{name}' needs one value, or one an image")
             if not np.can_cast(np.asarray(value).dtype, np.float64):
                 raise UsageError(f"do: '{name}' needs a number, got {value!r}")
-        return {column_index(self.concept_names, name): value for name, value in values.items()}
+        return {
+            column_index(self.concept_names, name, kind="concept"): value
+            for name, value in values.items()
+        }
 
     def _set(self, latents: Latents, wanted: Mapping[int, Any], rows: slice) -> Latents:
         """The latents once concepts have the values that are wanted, in their labels' own units."""

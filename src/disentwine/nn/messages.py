@@ -163,7 +163,8 @@ class Round(nn.Module):
         books, (places, beside) = len(self.hear), self.around.shape
         n, s = edges.shape[:2]
         spoken = F.pad(self.norm(said).view(n, -1, books, places, said.shape[-1]), (0, 0, 0, 1))
-        spoken = spoken.index_select(3, self.around.flatten()).unflatten(3, (places, beside))
+        spoken = spoken.index_select(3, self.around.flatten())
+        spoken = spoken.view(n, -1, books, places, beside, said.shape[-1])
         gates = F.pad(edges.view(n, s, books, places, books, places), (0, 1))
         where = self.around[:, None].expand(n, s, books, places, books, beside)
         # In the order in which the product below has them: small copies in place of a large one.

@@ -64,10 +64,14 @@ def answer_in_kind(
     module.eval()
     try:
         with torch.no_grad():
+            needed = shape or getattr(module, "image_shape", None)
             if isinstance(x, Tensor) and x.is_floating_point():
+                if x.ndim != 4:
+                    raise _not_pictures(x)
+                _check_shape((*x.shape[2:], x.shape[1]), needed)
                 return answer(x, slice(0, len(x)))
             pictures, single = _as_stack(x)
-            _check_shape(tuple(pictures.shape[1:]), shape or getattr(module, "image_shape", None))
+            _check_shape(tuple(pictures.shape[1:]), needed)
             weight = next(module.parameters())
             answers = torch.cat(
                 [
@@ -86,14 +90,17 @@ def _as_stack(x: Any) -> tuple[Tensor, bool]:
         x if isinstance(x, Tensor) else torch.from_numpy(np.require(x, requirements=("C", "W")))
     )
     if pictures.dtype != torch.uint8 or pictures.ndim not in (3, 4):
-        raise UsageError(
-            f"images must be uint8 arrays (height, width, channels) or a stack of them, or float "
-            f"tensors (n, channels, height, width) in [0, 1]; got {pictures.dtype} of shape "
-            f"{tuple(pictures.shape)}"
-        )
+        raise _not_pictures(pictures)
     if len(pictures) == 0:
         raise UsageError("images: the stack is empty; give at least one image")
     return (pictures[None], True) if pictures.ndim == 3 else (pictures, False)
+
+
+def _not_pictures(x: Tensor) -> UsageError:
+    return UsageError(
+        "images must be uint8 arrays (height, width, channels) or a stack of them, or float "
+        f"tensors (n, channels, height, width) in [0, 1]; got {x.dtype} of shape {tuple(x.shape)}"
+    )
 
 
 def _check_shape(shape: tuple[int, ...], needed: tuple[int, ...] | None) -> None:

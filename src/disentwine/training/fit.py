@@ -18,7 +18,7 @@ from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps, lo
 from disentwine.training.keeping import Keeper, MemoryKeeper, RunKeeper
 from disentwine.training.memory import keep_freed_memory
 from disentwine.training.one_factor import with_batches_for
-from disentwine.training.recipe import NOT_IN_RECIPES, recipe_of, seed_problems
+from disentwine.training.recipe import NOT_IN_RECIPES, check_options, recipe_of, seed_problems
 from disentwine.training.run import Run, is_run, open_run
 from disentwine.training.schema import check, schema_of
 from disentwine.training.signals import PoliteStop
@@ -110,6 +110,7 @@ def fit(
     for name in ("train", "validation"):
         if len(dataset.split[name]) == 0:
             raise DataError(f"the {name} split is empty: give the data set more images")
+    check_options(model)
     recipe = recipe_of(model, dataset, training=training, seed=seed) if out is not None else None
     dataset = with_batches_for(model, dataset)
     keep_freed_memory()

@@ -195,6 +195,12 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
     )
 
 
+def check_options(model: Model) -> None:
+    """Refuse options that a recipe would not take, of a model that recipes know by name."""
+    if type(model) in MODELS.values():
+        _arguments(model)
+
+
 def _digest(dataset: Dataset) -> str:
     """What tells one data set in memory from another, so that a run is not resumed on the wrong one."""
     digest = hashlib.sha256(repr(dataset.image_shape).encode())
