@@ -47,29 +47,8 @@ if TYPE_CHECKING:
     from disentwine.training.run import load_run
 
 # Names are imported when first used, so that `disentwine --help` need not wait for torch.
+_MODELS = "disentwine.models"
 _HOMES = {
-    "CTVAE": "disentwine.models",
-    "DCIGN": "disentwine.models",
-    "DIPVAEI": "disentwine.models",
-    "DIPVAEII": "disentwine.models",
-    "MCQVAE": "disentwine.models",
-    "VAE": "disentwine.models",
-    "VQVAE": "disentwine.models",
-    "WAEGAN": "disentwine.models",
-    "WAEMMD": "disentwine.models",
-    "BetaTCVAE": "disentwine.models",
-    "BetaVAE": "disentwine.models",
-    "CausalGAN": "disentwine.models",
-    "CausalVAE": "disentwine.models",
-    "CausalWAE": "disentwine.models",
-    "ConditionVAE": "disentwine.models",
-    "FactorVAE": "disentwine.models",
-    "HierarchicalVAE": "disentwine.models",
-    "InfoGAN": "disentwine.models",
-    "LadderVAE": "disentwine.models",
-    "LayeredCausalVAE": "disentwine.models",
-    "LayeredCausalWAE": "disentwine.models",
-    "UnsupervisedCausalVAE": "disentwine.models",
     "evaluate": "disentwine.report",
     "fit": "disentwine.training.fit",
     "load_run": "disentwine.training.run",
@@ -110,8 +89,8 @@ def __getattr__(name: str) -> Any:
         return import_module("importlib.metadata").version("disentwine")
     if name == "data":
         return import_module("disentwine.data")
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in __all__:
+        return getattr(import_module(_HOMES.get(name, _MODELS)), name)
     raise AttributeError(f"module 'disentwine' has no attribute '{name}'")
 
 

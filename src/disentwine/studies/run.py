@@ -141,9 +141,9 @@ def write_study(
     )
     parts = [
         f"# {study.about}",
-        f"Made by `{command}` in {cores:.0f} minutes of one core.{share} Published numbers stand in "
-        "square brackets, ± is the spread over seeds. What was trained how is in the JSON file "
-        "beside.",
+        f"Made by `{command}`; its trainings took {cores:.0f} minutes, added up.{share} "
+        "Published numbers stand in square brackets, ± is the spread over seeds. What was trained "
+        "how is in the JSON file beside.",
         *study.remarks,
     ]
     for table in tables:
