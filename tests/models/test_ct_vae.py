@@ -59,9 +59,11 @@ def test_actions_go_by_name_or_number_and_repeat(images: np.ndarray) -> None:
     assert np.array_equal(moved[0], model.apply(images[0], np.int64(1)))
     twice = model.apply(images, ["-x", "+y"])
     tensors = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
-    codes = model.eval().indices(tensors)
+    vectors = model.look_up(model.eval().indices(tensors))
     for number in (1, 2):
-        codes = model.act(codes, torch.full((3,), number))
+        log_p = model.layer(vectors, model.table, torch.full((3, 1), number))[0]
+        codes = log_p[:, 0].argmax(-1)
+        vectors = model.look_up(codes)
     drawn = (255 * model.decode(codes.float()).permute(0, 2, 3, 1)).round().byte().numpy()
     assert np.abs(twice.astype(int) - drawn).max() <= 1
     assert np.array_equal(model.apply(images, 2, times=2), model.apply(images, ["+y", "+y"]))
@@ -71,6 +73,8 @@ def test_actions_go_by_name_or_number_and_repeat(images: np.ndarray) -> None:
 def test_wrong_actions_are_told(images: np.ndarray) -> None:
     with pytest.raises(UsageError, match="rivals need known actions"):
         small(rivals=2, labels="latent")
+    with pytest.raises(UsageError, match="compared=1 is needed"):
+        small(compared=0.5, labels="latent")
     with pytest.raises(UsageError, match=r"no action '\+z'"):
         small().apply(images, "+z")
     for number in (4, -1):
@@ -169,6 +173,38 @@ def test_with_rivals_losses_are_those_of_the_same_actions_among_all() -> None:
     fit = log_p.gather(3, y[:, None, :, None].expand(-1, 5, -1, -1))[..., 0].sum(2)
     among = fit.gather(1, tried[:, :-1]).log_softmax(1)
     assert torch.allclose(found["l_a"], -among[:, 0], atol=1e-4)
+
+
+def test_pairs_that_are_not_compared_learn_what_their_own_action_makes() -> None:
+    everything = small(edges="expected", rivals=2).train()
+    some = small(edges="expected", rivals=2, compared=0.3).train()
+    for model in (everything, some):
+        model.layer.network.noise_value.weight.data.zero_()
+    x, y = torch.randint(0, 8, (2, 5, 8))
+    action = torch.tensor([0, 1, 2, 3, 0])
+    found, expected = (m.transition_terms(m.look_up(x), x, y, action) for m in (some, everything))
+    for name in set(expected) - {"l_a"}:
+        assert torch.allclose(found[name], expected[name][: len(found[name])], atol=1e-4), name
+    assert {name: len(term) for name, term in found.items() if len(term) < 5} == dict.fromkeys(
+        ("l_x", "l_id_y", "l_id_m", "l_a"), 2
+    )
+    assert len(some.eval().transition_terms(some.look_up(x), x, y, action)["l_a"]) == 5
+
+
+def test_an_expected_outcome_is_the_mean_of_all_that_may_come(images: np.ndarray) -> None:
+    model = small(outcome="expected").eval()
+    tensors = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
+    vectors = model.look_up(model.indices(tensors))
+    p = model.layer(vectors, model.table, torch.full((3, 1), 1))[0][:, 0].exp()
+    expected = torch.stack(
+        [
+            sum(p[:, book * 4 + place, k, None] * model.table[book, k] for k in range(8))
+            for book in range(2)
+            for place in range(4)
+        ],
+        dim=1,
+    ).view_as(vectors)
+    assert torch.allclose(model.act(vectors, torch.full((3,), 1)), expected, atol=1e-5)
 
 
 def test_joint_training_reaches_the_encoder_through_both_images() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
@@ -14,7 +15,7 @@ from torch.nn import functional as F
 
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses, Model
-from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt
+from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt, PositiveShare
 from disentwine.data.transitions import transitions
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.models.latent import Likelihood
@@ -87,6 +88,8 @@ class CTVAE(Model):
         rivals: other actions that a pair's own is compared with in an update, its opposite first and
             the rest at random; all of them when omitted. Few are as good, and sooner computed, where
             there are many.
+        compared: share of an update's pairs that are held against other actions and against none;
+            the others learn what their own makes of them, for a fraction of the time.
         weights: of the losses of the second stage.
         layer_width: numbers a node of the graph.
         messages: "attention" over all parents, or several rounds between "neighbours" on the grid of
@@ -96,6 +99,8 @@ class CTVAE(Model):
         hidden: of the networks that find edges.
         activation: of those networks: "relu", or "sine", which is many times as quick.
         edges: "sampled" in training as the paper has it, or "expected", which learns without noise.
+        outcome: of an action, the "likeliest" codes, or the "expected" vectors, between codes where
+            several are likely: nearer to the truth, and more so the more actions follow.
         codebooks, codes, dimensions, reduction, width, beta, codebook_training, likelihood: as for
             `MCQVAE`.
 
@@ -119,6 +124,7 @@ class CTVAE(Model):
         labels: Literal["known", "latent"] = "known",
         two_way: bool = False,
         rivals: Count | None = None,
+        compared: PositiveShare = 1.0,
         weights: TransitionWeights = WEIGHTS,
         layer_width: Count = 64,
         messages: Messages = "attention",
@@ -127,6 +133,7 @@ class CTVAE(Model):
         hidden: Count = 16,
         activation: Activation = "relu",
         edges: Edges = "sampled",
+        outcome: Literal["likeliest", "expected"] = "likeliest",
         codebooks: Count = 2,
         codes: Count = 64,
         dimensions: Count = 16,
@@ -141,13 +148,16 @@ class CTVAE(Model):
             raise UsageError(f"layer_width={layer_width} must be a multiple of heads={heads}")
         if rivals is not None and labels == "latent":
             raise UsageError("rivals need known actions: leave it away where labels are 'latent'")
+        if compared < 1 and labels == "latent":
+            raise UsageError("compared=1 is needed where labels are 'latent': no pair has its own")
         self.image_shape, self.actions = image_shape, actions
         self.pretraining, self.joint, self.weights = pretraining, joint, weights
-        self.labels, self.two_way, self.rivals = labels, two_way, rivals
+        self.labels, self.two_way = labels, two_way
+        self.rivals, self.compared = rivals, compared
         self.register_buffer("places", torch.arange(len(actions)))
         self.layer_width, self.hidden = layer_width, hidden
         self.messages, self.heads, self.rounds = messages, heads, rounds
-        self.activation, self.edges = activation, edges
+        self.activation, self.edges, self.outcome = activation, edges, outcome
         self.codebooks, self.codes, self.dimensions = codebooks, codes, dimensions
         self.reduction, self.width, self.beta = reduction, width, beta
         self.codebook_training, self.likelihood = codebook_training, likelihood
@@ -217,10 +227,25 @@ class CTVAE(Model):
             y: (n, nodes) codes of y, or (n, nodes, codes) one-hot.
             action: (n,)
         """
+        nodes = self.layer.nodes(vectors, self.table)
+        some = self._compared(len(action))
+        terms, graph = self._comparison(nodes[:some], x[:some], y[:some], action[:some])
+        parts = [{"l_y": terms["l_y"], **_graph_terms(graph)}]
+        if some < len(action):
+            own = action[some:, None]
+            graph = self.layer.graph(nodes[some:], own)
+            log_p = self.layer.become(nodes[some:], graph, self.table, own)
+            l_y = negative_log_likelihood(log_p[:, 0], y[some:])
+            parts.append({"l_y": l_y, **_graph_terms(graph)})
+        return {**terms, **{name: torch.cat([p[name] for p in parts]) for name in parts[0]}}
+
+    def _comparison(
+        self, nodes: Tensor, x: Tensor, y: Tensor, action: Tensor
+    ) -> tuple[dict[str, Tensor], ActionGraph]:
+        """Losses of an action beside others and beside none; and the graph of each pair's own."""
         nothing = torch.full_like(action, len(self.actions))
         tried = self._tried(action)
         own = action if tried is None else torch.zeros_like(action)
-        nodes = self.layer.nodes(vectors, self.table)
         graph = self.layer.graph(nodes, tried)
         log_p = self.layer.become(nodes, graph, self.table, tried)
         fit = -negative_log_likelihood(log_p[:, :-1], y[:, None])  # (n, actions or rivals + 1)
@@ -238,17 +263,18 @@ class CTVAE(Model):
             self.table,
             nothing[:, None],
         )
-        done = graph.of(own)
-        return {
+        terms = {
             "l_x": negative_log_likelihood(log_p[:, -1], x),
             "l_id_y": negative_log_likelihood(kept[:, 0], x),
             "l_id_m": from_identity(still.edges[:, 0]),
             "l_y": l_y,
             "l_a": l_a,
-            "kl": edge_divergence(done.probabilities[:, 0]),
-            "l_m": edge_count(done.edges[:, 0]),
-            "l_dep": lonely_nodes(done.no_parents[:, 0]),
         }
+        return terms, graph.of(own)
+
+    def _compared(self, pairs: int) -> int:
+        """How many pairs of a batch are compared with other actions and with none."""
+        return math.ceil(self.compared * pairs) if self.training else pairs
 
     def _tried(self, action: Tensor) -> Tensor | None:
         """Each pair's action (n,), its rivals and doing nothing, (n, rivals + 2); none for all."""
@@ -295,11 +321,13 @@ class CTVAE(Model):
         return self.decode(self.indices(x).to(x.dtype))
 
     @torch.no_grad()
-    def act(self, x: Tensor, action: Tensor) -> Tensor:
-        """The likeliest codes (n, nodes) after an action (n,) on codes (n, nodes)."""
-        log_p = self.layer(self.look_up(x), self.table, self.places[action][:, None])[0]
-        likeliest: Tensor = log_p[:, 0].argmax(-1)
-        return likeliest
+    def act(self, vectors: Tensor, action: Tensor) -> Tensor:
+        """What becomes of vectors (n, codebooks, positions, d) under an action (n,)."""
+        log_p = self.layer(vectors, self.table, self.places[action][:, None])[0][:, 0]
+        if self.outcome == "likeliest":
+            return self.look_up(log_p.argmax(-1))
+        p = log_p.exp().unflatten(1, (self.codebooks, -1))
+        return torch.einsum("ncpk,ckd->ncpd", p, self.table)
 
     def apply(  # type: ignore[override]
         self, x: Any, action: str | int | Sequence[str | int], *, times: int = 1
@@ -315,10 +343,10 @@ class CTVAE(Model):
         numbers = [self.action_number(one) for one in several] * times
 
         def answer(x: Tensor, rows: slice) -> Tensor:
-            codes = self.indices(x)
+            vectors = self.look_up(self.indices(x))
             for number in numbers:
-                codes = self.act(codes, torch.full((len(x),), number, device=x.device))
-            return self.decode(codes.to(x.dtype))
+                vectors = self.act(vectors, torch.full((len(x),), number, device=x.device))
+            return self.autoencoder.mean_image(vectors)
 
         return answer_in_kind(self, x, answer)
 
@@ -411,3 +439,12 @@ class CTVAE(Model):
         if not 0 <= int(action) < len(self.actions):
             raise UsageError(f"actions have numbers from 0 to {len(self.actions) - 1}: {action}")
         return int(action)
+
+
+def _graph_terms(graph: ActionGraph) -> dict[str, Tensor]:
+    """What eq. 11 to 15 say of the graphs of one action a pair."""
+    return {
+        "kl": edge_divergence(graph.probabilities[:, 0]),
+        "l_m": edge_count(graph.edges[:, 0]),
+        "l_dep": lonely_nodes(graph.no_parents[:, 0]),
+    }

@@ -89,6 +89,11 @@ class MCQVAE(Model):
         output: Tensor = self.decoder(grid)
         return output
 
+    def mean_image(self, vectors: Tensor) -> Tensor:
+        """The pixels that sub-vectors stand for."""
+        output = self.paint(vectors)
+        return output.clamp(0, 1) if self.likelihood == "gaussian" else output.sigmoid()
+
     def loss(self, batch: Batch) -> Losses:
         """Reconstruction in nats, squared distances of the codebooks, and their perplexity."""
         return self.losses(batch.x, self.quantizer(self.vectors(batch.x)))
@@ -125,8 +130,7 @@ class MCQVAE(Model):
         """The mean image of codes (n, nodes); numbers between codes become the nearest."""
         indices = codes.round().long().clamp(0, self.codes - 1)
         indices = indices.view(len(codes), self.codebooks, -1)
-        output = self.paint(self.quantizer.look_up(indices))
-        return output.clamp(0, 1) if self.likelihood == "gaussian" else output.sigmoid()
+        return self.mean_image(self.quantizer.look_up(indices))
 
     @accepts_pictures
     def reconstruct(self, x: Tensor) -> Tensor:
