@@ -38,7 +38,7 @@ STEPS_OF_DC_IGN = 4 * STEPS
 SMALL_BATCH = ("training.learning_rate=.001", "training.final_learning_rate=.0001")
 """DC-IGN's batches are the images that differ in one factor alone: some ten, not 64."""
 
-LONG_STEPS, LONG_SAVES = 9 * STEPS, 45
+LONG_STEPS, LONG_SAVES, LONG_BETA = 9 * STEPS, 45, 60
 """An hour and a half on one core, for the course of a training (the last stage)."""
 
 UNTRAINED = ("training.learning_rate=1.0e-12", "training.final_learning_rate=null")
@@ -88,7 +88,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
         )
         for system, note, options in (
             ("vae", LONG, ()),
-            ("beta-vae", f"beta 4 {LONG}", ("model.beta=4",)),
+            ("beta-vae", f"beta {LONG_BETA} {LONG}", (f"model.beta={LONG_BETA}",)),
         )
     ]
 
