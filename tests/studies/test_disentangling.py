@@ -108,7 +108,7 @@ def outcome(note, seed=0, system="dip-vae-i", **scores):
 def test_a_setting_is_chosen_on_the_validation_split():
     outcomes = [
         outcome(
-            "lambda 1", z_diff=0.99, validated_z_diff=0.7, validated_reconstruction_error=0.001
+            "lambda 1", z_diff=0.99, validated_z_diff=0.99, validated_reconstruction_error=0.001
         ),
         outcome(
             "lambda 2", z_diff=0.80, validated_z_diff=0.8, validated_reconstruction_error=0.002
@@ -119,9 +119,12 @@ def test_a_setting_is_chosen_on_the_validation_split():
         outcome(
             "lambda 5", z_diff=0.95, validated_z_diff=0.9, validated_reconstruction_error=0.010
         ),
+        outcome(
+            "lambda 5", 1, z_diff=0.7, validated_z_diff=0.9, validated_reconstruction_error=0.010
+        ),
     ]
     free = best_setting(outcomes, "dip-vae-i", by="z-diff")
-    assert [(o.trial.note, o.trial.seed) for o in free] == [("lambda 5", 0)]
+    assert [(o.trial.note, o.trial.seed) for o in free] == [("lambda 5", 0), ("lambda 5", 1)]
     bound = best_setting(outcomes, "dip-vae-i", by="z-diff", error_at_most=0.0025)
     assert [(o.trial.note, o.trial.seed) for o in bound] == [("lambda 2", 0), ("lambda 2", 1)]
     assert {o.trial.system for o in bound} == {"dip-vae-i, best z-diff at error <= 0.0025"}

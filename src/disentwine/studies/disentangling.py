@@ -202,8 +202,9 @@ def best_setting(
 ) -> list[Outcome]:
     """The outcomes of a system's best setting on each data set, as rows of their own.
 
-    The setting is chosen by its mean on the validation split over seeds; longer trainings, which have
-    an advantage of their own, do not count.
+    The setting is chosen by its mean on the validation split over seeds, among those with as many seeds
+    as any, since one of many single trainings is the best by luck; longer trainings, which have an
+    advantage of their own, do not count.
 
     Arguments:
         outcomes: of all settings, told apart by their notes.
@@ -218,11 +219,15 @@ def best_setting(
             same = (outcome.trial.system, outcome.trial.data) == (system, data)
             if same and not outcome.trial.note.endswith(LONG):
                 settings.setdefault(outcome.trial.note, []).append(outcome)
+        most = max((len(found) for found in settings.values()), default=0)
         able = {
             note: found
             for note, found in settings.items()
-            if error_at_most is None
-            or mean_of(found, "validation:reconstruction-error") <= error_at_most
+            if len(found) == most
+            and (
+                error_at_most is None
+                or mean_of(found, "validation:reconstruction-error") <= error_at_most
+            )
         }
         if able:
             note = max(able, key=lambda note: mean_of(able[note], f"validation:{by}"))
