@@ -14,7 +14,7 @@ from disentwine.data import Arrays
 from disentwine.data.transitions import transitions
 from disentwine.errors import UsageError
 from disentwine.models import CTVAE, MCQVAE
-from disentwine.models.ct_vae import TransitionWeights
+from disentwine.models.action_losses import TransitionWeights, opposites, with_rivals
 from disentwine.report.actions import action_scores, walk_scores
 from disentwine.testing import check_model
 from disentwine.training.fit import fit
@@ -141,17 +141,27 @@ def test_weights_weigh_their_terms() -> None:
 
 
 def test_rivals_are_the_opposite_and_others_at_random() -> None:
-    model = small(rivals=2, edges="expected").train()
     action = torch.tensor([0, 1, 2, 3] * 50)
-    tried = model._tried(action)
-    assert tried is not None
+    tried = with_rivals(action, rivals=2, opposites=opposites(ACTIONS))
     assert torch.equal(tried[:, 0], action)
     assert torch.equal(tried[:, 1], torch.tensor([1, 0, 3, 2] * 50))
     assert {tuple(pair) for pair in tried[:, [0, 2]].tolist()} == {
         (a, b) for a in range(4) for b in range(4) if a // 2 != b // 2
     }
     assert (tried[:, 3] == 4).all()
-    assert model.eval()._tried(action) is None, "what is measured is measured on all"
+    everyone = with_rivals(action, rivals=9, opposites=opposites(ACTIONS))
+    assert (everyone.sort().values == torch.arange(5)).all(), "no more than there are"
+
+
+def test_what_is_measured_is_measured_on_all_actions() -> None:
+    few = small(edges="expected", rivals=1, compared=0.5)
+    everything = small(edges="expected")
+    x, y = torch.randint(0, 8, (2, 5, 8))
+    action = torch.tensor([0, 1, 2, 3, 0])
+    found, expected = (
+        m.eval().transition_terms(m.look_up(x), x, y, action) for m in (few, everything)
+    )
+    assert torch.equal(found["l_a"], expected["l_a"])
 
 
 def test_with_rivals_losses_are_those_of_the_same_actions_among_all() -> None:
@@ -162,8 +172,7 @@ def test_with_rivals_losses_are_those_of_the_same_actions_among_all() -> None:
     x, y = torch.randint(0, 8, (2, 5, 8))
     action = torch.tensor([0, 1, 2, 3, 0])
     torch.manual_seed(1)
-    tried = few._tried(action)
-    assert tried is not None
+    tried = with_rivals(action, rivals=2, opposites=opposites(ACTIONS))
     torch.manual_seed(1)
     found = few.transition_terms(few.look_up(x), x, y, action)
     expected = everything.transition_terms(everything.look_up(x), x, y, action)
@@ -188,7 +197,6 @@ def test_pairs_that_are_not_compared_learn_what_their_own_action_makes() -> None
     assert {name: len(term) for name, term in found.items() if len(term) < 5} == dict.fromkeys(
         ("l_x", "l_id_y", "l_id_m", "l_a"), 2
     )
-    assert len(some.eval().transition_terms(some.look_up(x), x, y, action)["l_a"]) == 5
 
 
 def test_an_expected_outcome_is_the_mean_of_all_that_may_come(images: np.ndarray) -> None:

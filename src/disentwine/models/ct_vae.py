@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
-from torch.nn import functional as F
 
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses, Model
 from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt, PositiveShare
 from disentwine.data.transitions import transitions
 from disentwine.errors import UsageError, did_you_mean
+from disentwine.models.action_losses import (
+    TransitionWeights,
+    opposites,
+    transition_terms,
+    with_rivals,
+)
 from disentwine.models.latent import Likelihood
 from disentwine.models.mcq_vae import MCQVAE
 from disentwine.nn.convolutional import ImageShape
@@ -27,40 +33,7 @@ from disentwine.nn.pairs import Activation
 from disentwine.nn.pictures import accepts_pictures, answer_in_kind
 from disentwine.nn.quantizer import CodebookTraining
 from disentwine.nn.transition import ActionGraph, Edges, TransitionLayer
-from disentwine.objectives.transition import (
-    edge_count,
-    edge_divergence,
-    from_identity,
-    lonely_nodes,
-    negative_log_likelihood,
-    unlabelled,
-)
-
-
-@dataclass(frozen=True)
-class TransitionWeights:
-    """How much each loss of the transition counts.
-
-    Arguments:
-        l_x: doing nothing changes nothing (eq. 6).
-        l_id_y: nor does it when the graph is the identity (eq. 7).
-        l_id_m: the graph of doing nothing is the identity (eq. 8).
-        l_y: the action makes y of x (eq. 9).
-        l_a: of all actions, this one explains y best (eq. 10).
-        kl: divergence of the edges from a fair coin (eq. 11 to 13).
-        l_m: few edges (eq. 14).
-        l_dep: no node without any (eq. 15).
-    """
-
-    l_x: NonNegative = 1.0
-    l_id_y: NonNegative = 1.0
-    l_id_m: NonNegative = 0.01
-    l_y: NonNegative = 1.0
-    l_a: NonNegative = 10.0
-    kl: NonNegative = 1e-4
-    l_m: NonNegative = 1e-3
-    l_dep: NonNegative = 1.0
-
+from disentwine.objectives.transition import negative_log_likelihood
 
 WEIGHTS = TransitionWeights()
 PAIRS_AT_ONCE = 32
@@ -219,74 +192,22 @@ class CTVAE(Model):
     def transition_terms(
         self, vectors: Tensor, x: Tensor, y: Tensor, action: Tensor
     ) -> dict[str, Tensor]:
-        """Every loss of the second stage, one value a sample.
-
-        Arguments:
-            vectors: (n, codebooks, positions, d) of $L_x$.
-            x: (n, nodes) codes of x.
-            y: (n, nodes) codes of y, or (n, nodes, codes) one-hot.
-            action: (n,)
-        """
-        nodes = self.layer.nodes(vectors, self.table)
-        some = self._compared(len(action))
-        terms, graph = self._comparison(nodes[:some], x[:some], y[:some], action[:some])
-        parts = [{"l_y": terms["l_y"], **_graph_terms(graph)}]
-        if some < len(action):
-            own = action[some:, None]
-            graph = self.layer.graph(nodes[some:], own)
-            log_p = self.layer.become(nodes[some:], graph, self.table, own)
-            l_y = negative_log_likelihood(log_p[:, 0], y[some:])
-            parts.append({"l_y": l_y, **_graph_terms(graph)})
-        return {**terms, **{name: torch.cat([p[name] for p in parts]) for name in parts[0]}}
-
-    def _comparison(
-        self, nodes: Tensor, x: Tensor, y: Tensor, action: Tensor
-    ) -> tuple[dict[str, Tensor], ActionGraph]:
-        """Losses of an action beside others and beside none; and the graph of each pair's own."""
-        nothing = torch.full_like(action, len(self.actions))
-        tried = self._tried(action)
-        own = action if tried is None else torch.zeros_like(action)
-        graph = self.layer.graph(nodes, tried)
-        log_p = self.layer.become(nodes, graph, self.table, tried)
-        fit = -negative_log_likelihood(log_p[:, :-1], y[:, None])  # (n, actions or rivals + 1)
-        if self.labels == "latent":
-            own = fit.argmax(1)
-            l_y, l_a = unlabelled(fit)
-        else:
-            l_y = -fit.gather(1, own[:, None])[:, 0]
-            l_a = F.cross_entropy(fit, own, reduction="none")
-        identity = torch.eye(nodes.shape[1], device=nodes.device, dtype=nodes.dtype)
-        still = graph.of(torch.full_like(action, fit.shape[1]))
-        kept = self.layer.become(
-            nodes,
-            still._replace(edges=identity.expand_as(still.edges)),
+        """Every loss of the second stage, see `action_losses.transition_terms`."""
+        learns = self.training
+        return transition_terms(
+            self.layer,
             self.table,
-            nothing[:, None],
+            vectors,
+            x,
+            y,
+            action,
+            compared=math.ceil(self.compared * len(action)) if learns else len(action),
+            tried=partial(self._tried, rivals=self.rivals) if learns and self.rivals else None,
+            latent=self.nameless,
         )
-        terms = {
-            "l_x": negative_log_likelihood(log_p[:, -1], x),
-            "l_id_y": negative_log_likelihood(kept[:, 0], x),
-            "l_id_m": from_identity(still.edges[:, 0]),
-            "l_y": l_y,
-            "l_a": l_a,
-        }
-        return terms, graph.of(own)
 
-    def _compared(self, pairs: int) -> int:
-        """How many pairs of a batch are compared with other actions and with none."""
-        return math.ceil(self.compared * pairs) if self.training else pairs
-
-    def _tried(self, action: Tensor) -> Tensor | None:
-        """Each pair's action (n,), its rivals and doing nothing, (n, rivals + 2); none for all."""
-        actions = len(self.actions)
-        if self.rivals is None or not self.training or self.rivals >= actions - 1:
-            return None
-        opposite = torch.tensor(self._opposites(), device=action.device)[action]
-        order = torch.rand(len(action), actions, device=action.device)
-        order.scatter_(1, opposite[:, None], 2.0).scatter_(1, action[:, None], 3.0)
-        return torch.cat(
-            [order.topk(self.rivals + 1).indices, torch.full_like(action, actions)[:, None]], dim=1
-        )
+    def _tried(self, action: Tensor, *, rivals: int) -> Tensor:
+        return with_rivals(action, rivals=rivals, opposites=opposites(self.actions))
 
     def after_update(self) -> None:
         """Let the codebooks follow the batch that was just learnt from."""
@@ -375,7 +296,7 @@ class CTVAE(Model):
         a, b = self.indices(x), self.indices(y)
         fit = self._fit(a, b)
         if self.two_way:
-            fit = 0.5 * (fit + self._fit(b, a)[:, self._opposites()])
+            fit = 0.5 * (fit + self._fit(b, a)[:, opposites(self.actions)])
         return fit.softmax(-1)
 
     def _fit(self, x: Tensor, y: Tensor) -> Tensor:
@@ -386,15 +307,6 @@ class CTVAE(Model):
             for a, b in zip(*(torch.split(z, PAIRS_AT_ONCE) for z in (x, y)), strict=True)
         ]
         return torch.cat(parts)[:, self.places]
-
-    def _opposites(self) -> list[int]:
-        """The number of the action that undoes each; its own where none does."""
-        signs = {"+": "-", "-": "+"}
-        names = [signs.get(name[:1], name[:1]) + name[1:] for name in self.actions]
-        return [
-            self.actions.index(name) if name in self.actions else number
-            for number, name in enumerate(names)
-        ]
 
     @property
     def nameless(self) -> bool:
@@ -439,12 +351,3 @@ class CTVAE(Model):
         if not 0 <= int(action) < len(self.actions):
             raise UsageError(f"actions have numbers from 0 to {len(self.actions) - 1}: {action}")
         return int(action)
-
-
-def _graph_terms(graph: ActionGraph) -> dict[str, Tensor]:
-    """What eq. 11 to 15 say of the graphs of one action a pair."""
-    return {
-        "kl": edge_divergence(graph.probabilities[:, 0]),
-        "l_m": edge_count(graph.edges[:, 0]),
-        "l_dep": lonely_nodes(graph.no_parents[:, 0]),
-    }
