@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from disentwine.nn.pairs import Activation
-from disentwine.nn.transition import ActionGraph, TransitionLayer
+from disentwine.nn.transition import ITSELF, ActionGraph, TransitionLayer
 from disentwine.training.memory import keep_freed_memory
 from disentwine.training.storage import make_folder, write_atomically
 from disentwine.training.versions import versions
@@ -56,9 +56,10 @@ def plain(layer: TransitionLayer, vectors: Tensor) -> Tensor:
     answers = []
     for action in range(layer.actions):
         x = layer.nodes(vectors, TABLE)
-        mask = layer.touch(x)[..., action].sigmoid()[:, None]
-        alpha = layer.pairs.concatenated(x, action)[:, None]
-        alpha_none = layer.pairs.concatenated(x, layer.actions)[:, None]
+        placed, itself = layer.placed(x), ITSELF * torch.eye(x.shape[1])
+        mask = layer.touch(placed)[..., action].sigmoid()[:, None]
+        alpha = layer.pairs.concatenated(placed, action)[:, None] + itself
+        alpha_none = layer.pairs.concatenated(placed, layer.actions)[:, None] + itself
         on = mask[..., None]
         edges = on * alpha.sigmoid() + (1 - on) * alpha_none.sigmoid()
         graph = ActionGraph(edges, mask, alpha, alpha_none)
@@ -90,15 +91,16 @@ def difference(layer: TransitionLayer, vectors: Tensor) -> float:
 def both_ways(layer: TransitionLayer, vectors: Tensor) -> dict[str, Ways]:
     """The same work by the layer, and plainly."""
     x = layer.nodes(vectors, TABLE)
+    placed = layer.placed(x)
     return {
         "all pair networks": (
-            lambda: layer.pairs(x),
-            lambda: [layer.pairs.concatenated(x, a) for a in range(ACTIONS + 1)],
+            lambda: layer.pairs(placed),
+            lambda: [layer.pairs.concatenated(placed, a) for a in range(ACTIONS + 1)],
         ),
         "graphs of all actions": (
             lambda: layer.graph(x),
             lambda: [
-                layer.pairs.concatenated(x, network)
+                layer.pairs.concatenated(placed, network)
                 for action in range(ACTIONS)
                 for network in (action, ACTIONS)
             ],

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from disentwine.nn.messages import Round
 from disentwine.nn.pairs import PairNetworks
-from disentwine.nn.transition import ActionGraph, TransitionLayer
+from disentwine.nn.transition import ITSELF, ActionGraph, TransitionLayer, whitening
 
 
 @pytest.mark.parametrize("activation", ["relu", "sine"])
@@ -111,7 +111,7 @@ def test_to_do_nothing_touches_nothing_and_trials_are_yes_or_no() -> None:
 def test_the_chance_of_no_parents_is_the_product() -> None:
     model, vectors = layer(edges="expected").eval(), torch.randn(2, 2, 5, 4)
     x = model.nodes(vectors, TABLE)
-    alpha = model.pairs(x)[:, -1]
+    alpha = model.pairs(model.placed(x))[:, -1] + ITSELF * torch.eye(10)
     expected = (1 - alpha.sigmoid()).prod(-1)
     assert torch.allclose(model.graph(x).no_parents[:, -1], expected, atol=1e-6)
 
@@ -125,7 +125,8 @@ def test_under_a_doubtful_mask_the_chance_of_no_parents_is_that_of_either_graph(
     )
     expected = graph.mask * touched + (1 - graph.mask) * left
     assert torch.allclose(graph.no_parents, expected, rtol=1e-5, atol=0)
-    assert torch.allclose(touched, (1 - graph.alpha.sigmoid()).prod(-1), rtol=1e-4, atol=0)
+    exactly = (1 - graph.alpha.double().sigmoid()).prod(-1)
+    assert torch.allclose(touched.double(), exactly, rtol=1e-4, atol=0)
     assert not torch.allclose(graph.no_parents, (1 - graph.probabilities).prod(-1), rtol=1e-2)
 
 
@@ -147,14 +148,41 @@ def test_messages_of_neighbours_are_a_convolution_where_all_edges_are() -> None:
     torch.testing.assert_close(ours[:, 0], theirs, rtol=1e-4, atol=1e-5)
 
 
+def test_codes_are_brought_to_mean_0_and_covariance_1() -> None:
+    stretch = torch.tensor([100.0, 10.0, 1.0, 0.01])  # the last is but noise beside the others
+    table = 7 + stretch * torch.randn(2, 500, 4, generator=torch.Generator().manual_seed(1))
+    mean, whiten = whitening(table)
+    codes = (table - mean) @ whiten
+    torch.testing.assert_close(codes.mean(1), torch.zeros(2, 4), rtol=0, atol=1e-3)
+    covariance = codes.transpose(1, 2) @ codes / 500
+    assert ((covariance[:, :3, :3] - torch.eye(3)).abs() < 0.8).all()
+    assert (covariance.diagonal(dim1=1, dim2=2)[:, :2] > 0.9).all()
+    assert (covariance[:, 3, 3] < 1e-3).all()
+
+
+def test_a_node_that_depends_on_itself_alone_stays_what_it_is() -> None:
+    model = layer(codes=6, dimensions=4).eval()
+    for part in (model.aim, model.leave):
+        part.data.zero_()
+    codes = torch.randint(0, 6, (3, 2, 5))
+    vectors = torch.stack([TABLE[book][codes[:, book]] for book in range(2)], dim=1)
+    x = model.nodes(vectors, TABLE)
+    graph = model.graph(x)
+    given = graph._replace(edges=torch.eye(10).expand_as(graph.edges))
+    likeliest = model.become(x, given, TABLE).argmax(-1)
+    assert (likeliest == codes.flatten(1)[:, None]).all()
+
+
 def plainly(model: TransitionLayer, vectors: torch.Tensor) -> torch.Tensor:
     """Causal mode by a loop over actions, with networks of concatenated pairs."""
     answers = []
     for action in range(model.actions):
         x = model.nodes(vectors, TABLE)
-        mask = model.touch(x)[..., action].sigmoid()[:, None]
+        placed, itself = model.placed(x), ITSELF * torch.eye(x.shape[1])
+        mask = model.touch(placed)[..., action].sigmoid()[:, None]
         alpha, alpha_none = (
-            model.pairs.concatenated(x, network)[:, None] for network in (action, model.actions)
+            model.pairs.concatenated(placed, network)[:, None] + itself
+            for network in (action, model.actions)
         )
         graph = ActionGraph(mask, mask, alpha, alpha_none)
         graph = graph._replace(edges=graph.probabilities)

@@ -179,7 +179,11 @@ class CTVAE(Model):
         if batch.action is None or batch.y is None:
             return Losses({})
         y = self._target(batch.y) if batch.y.is_floating_point() else batch.y
-        return Losses(self.transition_terms(vectors, x, y, batch.action), asdict(self.weights))
+        terms = self.transition_terms(vectors, x, y, batch.action)
+        # A term of some pairs counts as much as they do.
+        share = {name: term.numel() / len(x) if term.dim() else 1.0 for name, term in terms.items()}
+        weights = {name: weight * share[name] for name, weight in asdict(self.weights).items()}
+        return Losses(terms, weights)
 
     def _target(self, y: Tensor) -> Tensor:
         """The codes of images y; one-hot with gradients where the autoencoder learns from them."""

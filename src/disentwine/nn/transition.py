@@ -14,6 +14,12 @@ from disentwine.nn.pairs import Activation, PairNetworks
 
 Edges = Literal["sampled", "expected"]
 
+ITSELF = 4.0
+"""Added to the logit of every node's edge to itself: what is, mostly stays."""
+
+LEAST_VARIANCE = 1e-3
+"""Of the codes in any direction, beside the mean of all: what is less is noise."""
+
 
 class ActionGraph(NamedTuple):
     """Which nodes depend on which under each action, and which the action touches.
@@ -59,8 +65,9 @@ class TransitionLayer(nn.Module):
     network without action elsewhere (eq. 4). A node hears of nothing but its parents, a noise node,
     where it stands, and the action where the mask is on (see `nn.messages`). What a node becomes is
     told by a point in the space of its codes, and code k is the likelier the nearer it is,
-    $\log p(k) \sim -\frac{s}{2} \|v - e_k\|^2 + w_k \cdot h$: codes that look alike are likely together,
-    so that few pairs tell of many codes.
+    $\log p(k) \sim -\frac{s}{2} \|M_{ii} x_i + v - e_k\|^2 + w_k \cdot h$: codes that look alike are
+    likely together, so that few pairs tell of many codes; and a node that depends on itself stays
+    what it is until something else is learnt.
 
     Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
     M. Witbrock and G. Dobbie, 2023, section 3.4.
@@ -116,7 +123,7 @@ class TransitionLayer(nn.Module):
             )
         )
         width = self.network.width
-        self.aim = nn.Parameter(torch.randn(codebooks, width, dimensions) / math.sqrt(width))
+        self.aim = nn.Parameter(0.1 * torch.randn(codebooks, width, dimensions) / math.sqrt(width))
         self.sharpness = nn.Parameter(torch.zeros(codebooks))
         self.leave = nn.Parameter(0.1 * torch.randn(codebooks, width, codes) / math.sqrt(width))
 
@@ -135,21 +142,27 @@ class TransitionLayer(nn.Module):
         return self.become(x, graph, table, chosen), graph
 
     def nodes(self, vectors: Tensor, table: Tensor) -> Tensor:
-        """Codes with their positions, (n, nodes, width)."""
-        mean, scale = spread(table)
-        standardised = (vectors - mean) / scale
-        return torch.einsum("ncpd,cde->ncpe", standardised, self.enter).flatten(1, 2) + self.place
+        """Codes (n, nodes, d), brought to mean 0 and covariance 1."""
+        mean, whiten = whitening(table)
+        return ((vectors - mean) @ whiten).flatten(1, 2)
+
+    def placed(self, x: Tensor) -> Tensor:
+        """Nodes (n, nodes, d) with where they stand, (n, nodes, width)."""
+        books = x.view(len(x), len(self.enter), -1, x.shape[2])
+        return torch.einsum("ncpd,cde->ncpe", books, self.enter).flatten(1, 2) + self.place
 
     def graph(self, x: Tensor, chosen: Tensor | None = None) -> ActionGraph:
-        """M and R of nodes (n, nodes, width) under actions (eq. 3 and 4)."""
+        """M and R of nodes (n, nodes, d) under actions (eq. 3 and 4)."""
+        x = self.placed(x)
         none = torch.full((len(x), 1), self.actions, device=x.device)
         touched = torch.cat([self.touch(x), x.new_full((*x.shape[:2], 1), -math.inf)], dim=2)
         touched = touched.transpose(1, 2)  # (n, actions + 1, nodes); to do nothing touches none
+        itself = ITSELF * torch.eye(x.shape[1], device=x.device, dtype=x.dtype)
         if chosen is None:
-            alpha = self.pairs(x)
+            alpha = self.pairs(x) + itself
             alpha, alpha_none = alpha, alpha[:, -1:]
         else:
-            alpha = self.pairs(x, torch.cat([chosen, none], dim=1))
+            alpha = self.pairs(x, torch.cat([chosen, none], dim=1)) + itself
             alpha, alpha_none = alpha[:, :-1], alpha[:, -1:]
             touched = touched.gather(1, chosen[..., None].expand(-1, -1, x.shape[1]))
         mask = self.draw(touched)
@@ -174,25 +187,41 @@ class TransitionLayer(nn.Module):
         """Log-probabilities (n, s, nodes, codes) of what nodes become, given the graph (eq. 2)."""
         told = torch.eye(self.actions + 1, self.actions, device=x.device, dtype=x.dtype)
         told = told[None, :, None] if chosen is None else told[chosen][:, :, None]
-        outcome = self.network(x, graph.edges, graph.mask[..., None] * told)
+        outcome = self.network(self.placed(x), graph.edges, graph.mask[..., None] * told)
         books = outcome.unflatten(2, (len(self.leave), -1))
-        mean, scale = spread(table)
-        codes = (table - mean) / scale
+        mean, whiten = whitening(table)
+        codes = (table - mean) @ whiten
         # The squared length of the point aimed at is the same for all codes.
-        towards = self.leave + torch.einsum("ced,ckd->cek", self.aim, codes) * self._sharp()
-        away = 0.5 * codes.square().sum(-1, keepdim=True).transpose(1, 2) * self._sharp()
-        logits = torch.einsum("nscpe,cek->nscpk", books, towards) - away
+        sharp = self._sharp() / nearest_squared(codes)
+        towards = self.leave + torch.einsum("ced,ckd->cek", self.aim, codes) * sharp
+        away = 0.5 * codes.square().sum(-1, keepdim=True).transpose(1, 2) * sharp
+        own = x.view(len(x), len(codes), -1, x.shape[2])
+        stay = torch.einsum("ncpd,ckd->ncpk", own, codes) * sharp
+        itself = graph.edges.diagonal(dim1=2, dim2=3).reshape(*books.shape[:4], 1)
+        logits = torch.einsum("nscpe,cek->nscpk", books, towards) - away + itself * stay[:, None]
         return logits.flatten(2, 3).log_softmax(-1)
 
     def _sharp(self) -> Tensor:
         return self.sharpness.exp()[:, None, None]
 
 
-def spread(table: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean (codebooks, 1, d) and one standard deviation (codebooks, 1, 1) of codes, as constants.
+def whitening(table: Tensor) -> tuple[Tensor, Tensor]:
+    r"""What brings codes to mean 0 and covariance 1, as constants: their mean (codebooks, 1, d) and
+    $\Sigma^{-1/2}$ (codebooks, d, d).
 
-    Autoencoders may draw their codes as large or as small as they like.
+    Autoencoders may draw their codes as large or as small as they like, and far apart in few
+    directions only; what tells neighbours apart would then be lost beside it.
     """
     mean = table.detach().mean(1, keepdim=True)
-    scale = (table.detach() - mean).square().mean((1, 2), keepdim=True).sqrt()
-    return mean, scale.clamp(min=1e-12)
+    centred = table.detach() - mean
+    covariance = centred.transpose(1, 2) @ centred / table.shape[1]
+    variances, axes = torch.linalg.eigh(covariance)
+    least = LEAST_VARIANCE * variances.mean(1, keepdim=True) + 1e-12
+    return mean, axes * (variances.clamp(min=0) + least).rsqrt()[:, None] @ axes.transpose(1, 2)
+
+
+def nearest_squared(codes: Tensor) -> Tensor:
+    """How far from its nearest neighbour a code lies mostly, squared, (codebooks, 1, 1)."""
+    apart = torch.cdist(codes, codes)
+    apart = apart + torch.diag_embed(torch.full_like(apart[..., 0], math.inf))
+    return apart.amin(-1).median(1).values.square().clamp(min=1e-4)[:, None, None]
