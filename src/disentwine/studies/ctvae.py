@@ -69,11 +69,13 @@ VARIANTS = {
         "model.two_way=false",
         "model.codebook_training=gradient",
         "model.rivals=null",
+        "model.compared=1",
         "model.messages=attention",
+        "model.outcome=likeliest",
     ),
     "attention": ("model.messages=attention",),
     "joint": ("model.joint=true",),
-    "latent actions": ("model.labels=latent", "model.rivals=null"),
+    "latent actions": ("model.labels=latent", "model.rivals=null", "model.compared=1"),
 }
 """What is compared on one data set and with one seed."""
 
