@@ -155,9 +155,11 @@ def test_codes_are_brought_to_mean_0_and_covariance_1() -> None:
     codes = (table - mean) @ whiten
     torch.testing.assert_close(codes.mean(1), torch.zeros(2, 4), rtol=0, atol=1e-3)
     covariance = codes.transpose(1, 2) @ codes / 500
-    assert ((covariance[:, :3, :3] - torch.eye(3)).abs() < 0.8).all()
     assert (covariance.diagonal(dim1=1, dim2=2)[:, :2] > 0.9).all()
     assert (covariance[:, 3, 3] < 1e-3).all()
+    apart = covariance - torch.diag_embed(covariance.diagonal(dim1=1, dim2=2))
+    # What two of 500 draws have in common by chance, 1/sqrt(500), five times.
+    assert apart.abs().max() < 0.22
 
 
 def test_a_node_that_depends_on_itself_alone_stays_what_it_is() -> None:

@@ -197,7 +197,9 @@ class CTVAE(Model):
         self, vectors: Tensor, x: Tensor, y: Tensor, action: Tensor
     ) -> dict[str, Tensor]:
         """Every loss of the second stage, see `action_losses.transition_terms`."""
-        learns = self.training
+        learns, tried = self.training, None
+        if learns and self.rivals is not None:
+            tried = partial(with_rivals, rivals=self.rivals, opposites=opposites(self.actions))
         return transition_terms(
             self.layer,
             self.table,
@@ -206,12 +208,9 @@ class CTVAE(Model):
             y,
             action,
             compared=math.ceil(self.compared * len(action)) if learns else len(action),
-            tried=partial(self._tried, rivals=self.rivals) if learns and self.rivals else None,
+            tried=tried,
             latent=self.nameless,
         )
-
-    def _tried(self, action: Tensor, *, rivals: int) -> Tensor:
-        return with_rivals(action, rivals=rivals, opposites=opposites(self.actions))
 
     def after_update(self) -> None:
         """Let the codebooks follow the batch that was just learnt from."""

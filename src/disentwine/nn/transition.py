@@ -124,7 +124,7 @@ class TransitionLayer(nn.Module):
         )
         width = self.network.width
         self.aim = nn.Parameter(0.1 * torch.randn(codebooks, width, dimensions) / math.sqrt(width))
-        self.sharpness = nn.Parameter(torch.zeros(codebooks))
+        self.log_sharpness = nn.Parameter(torch.zeros(codebooks))
         self.leave = nn.Parameter(0.1 * torch.randn(codebooks, width, codes) / math.sqrt(width))
 
     def forward(
@@ -192,7 +192,7 @@ class TransitionLayer(nn.Module):
         mean, whiten = whitening(table)
         codes = (table - mean) @ whiten
         # The squared length of the point aimed at is the same for all codes.
-        sharp = self._sharp() / nearest_squared(codes)
+        sharp = self.log_sharpness.exp()[:, None, None] / nearest_squared(codes)
         towards = self.leave + torch.einsum("ced,ckd->cek", self.aim, codes) * sharp
         away = 0.5 * codes.square().sum(-1, keepdim=True).transpose(1, 2) * sharp
         own = x.view(len(x), len(codes), -1, x.shape[2])
@@ -200,9 +200,6 @@ class TransitionLayer(nn.Module):
         itself = graph.edges.diagonal(dim1=2, dim2=3).reshape(*books.shape[:4], 1)
         logits = torch.einsum("nscpe,cek->nscpk", books, towards) - away + itself * stay[:, None]
         return logits.flatten(2, 3).log_softmax(-1)
-
-    def _sharp(self) -> Tensor:
-        return self.sharpness.exp()[:, None, None]
 
 
 def whitening(table: Tensor) -> tuple[Tensor, Tensor]:

@@ -45,7 +45,7 @@ LAMBDAS = (1, 2, 5, 10, 20, 50, 100, 500)
 CURVE = {"beta-vae": (16, 128), "dip-vae-i": (1, 5, 50, 500), "dip-vae-ii": (50,)}
 """The second stage: with the table's, enough points to see each curve; the third adds all others."""
 
-RIVALS = {"beta-vae": 16, "dip-vae-i": 50, "dip-vae-ii": 50}
+OF_EVERY_SEED = {"beta-vae": 16, "dip-vae-i": 50, "dip-vae-ii": 50}
 """Points of the second stage that have every seed, for a choice that is not one of luck."""
 
 LARGEST_FOR_SMALL_BATCH = 20
@@ -96,7 +96,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
             note = f"{'beta' if system == 'beta-vae' else 'lambda'} {value}"
             if (system, note) not in TABLE:
                 stage = 2 if value in CURVE[system] else 3
-                own = seeds if value == RIVALS[system] else [first]
+                own = seeds if value == OF_EVERY_SEED[system] else [first]
                 made += [_row(system, note, main, seed, stage=stage) for seed in own]
     made += [trial for seed in seeds for trial in _others(main, seed)]
     made += attribute_trials(first, stage=3)
