@@ -321,12 +321,18 @@ def test_an_empty_split_is_told(build: Any, pictures: Arrays) -> None:
 
 def test_options_that_came_later_leave_recipes_of_before_as_they_were() -> None:
     """Studies find their runs by the digest of the recipe."""
-    before = parse_recipe(SMALL, source="here.yaml")
-    assert before.training.keys() >= set(YOUNGER)
-    assert not set(YOUNGER) & set(yaml.safe_load(before.to_yaml())["training"])
-    later = parse_recipe(SMALL | {"training": {"averaged": 5, "start": "a"}}, source="here.yaml")
-    written = yaml.safe_load(later.to_yaml())
-    assert [written["training"][name] for name in YOUNGER] == [5, "a"]
+    options = {
+        "training": {"averaged": 5, "start": "a"},
+        "model": {"start_beta": 60.0, "warm_up_steps": 9},
+    }
+    model = {"name": "dip-vae-ii"}
+    before = parse_recipe(SMALL | {"model": model}, source="here.yaml")
+    later = parse_recipe(SMALL | options | {"model": model | options["model"]}, source="here.yaml")
+    without, written = (yaml.safe_load(recipe.to_yaml()) for recipe in (before, later))
+    for section, names in YOUNGER.items():
+        assert getattr(before, section).keys() >= set(names)
+        assert not set(names) & set(without[section])
+        assert {name: written[section][name] for name in names} == options[section]
     for recipe in (before, later):
         assert parse_recipe(yaml.safe_load(recipe.to_yaml()), source="here.yaml") == recipe
 

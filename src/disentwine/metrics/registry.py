@@ -32,6 +32,7 @@ class Metric:
         question: what it asks, in a few words.
         invariant_to: what may be done to the codes without changing the score.
         takes_kinds: whether it wants to know which factors are categories.
+        takes_inactive: whether it may be told below which variance a code counts as constant.
         takes_names: whether codes may be names (`discrete_codes`) instead of quantities.
         seeded: whether another seed gives another value (of a sampled estimate).
     """
@@ -40,6 +41,7 @@ class Metric:
     question: str
     invariant_to: frozenset[Invariance] = ANY
     takes_kinds: bool = False
+    takes_inactive: bool = False
     takes_names: bool = False
     seeded: bool = False
 
@@ -55,7 +57,9 @@ METRICS: dict[str, Metric] = {
     "factor-vae": Metric(
         factor_vae, "does the steadiest code tell which factor a set shares?", seeded=True
     ),
-    "sap": Metric(sap, "how far ahead is each factor's best code?", takes_kinds=True),
+    "sap": Metric(
+        sap, "how far ahead is each factor's best code?", takes_kinds=True, takes_inactive=True
+    ),
     "mig": Metric(mig, "how much more does each factor's best code know?", takes_names=True),
     "dci": Metric(
         dci,

@@ -21,6 +21,7 @@ def sap(
     factors: ArrayLike,
     *,
     kinds: Sequence[Kind] | None = None,
+    inactive: float = DEAD,
     seed: int = 0,
     floor: bool = True,
 ) -> Score:
@@ -28,7 +29,7 @@ def sap(
 
     $S_{ij}$ is the squared correlation $\frac{\mathrm{Cov}(z_i, v_j)^2}{\mathrm{Var}(z_i)
     \mathrm{Var}(v_j)}$ for continuous and ordinal factors, the balanced accuracy of the best
-    thresholds for binary and categorical ones, and 0 for a constant code. The score is the mean
+    thresholds for binary and categorical ones, and 0 for an inactive code. The score is the mean
     gap of each column's best two entries.
 
     Reference: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
@@ -38,6 +39,9 @@ def sap(
         codes: (n, d).
         factors: (n, k).
         kinds: of the factors; by default those of two values are binary, others continuous.
+        inactive: a code of less variance counts as constant. Codes of a model whose prior is a standard
+            normal are inactive below `ALIVE` = .01: a unit that the model does not use still follows
+            a factor, by a thousandth of its width, and would halve the gap of the unit that has it.
         seed: of the noise floor.
         floor: also measure the noise floor, which doubles the time.
 
@@ -53,10 +57,10 @@ def sap(
     kinds = kinds_of(v, kinds)
 
     def estimate(z: FloatArray, v: FloatArray) -> float:
-        return float(gap_of_best_two(_matrix(z, v, kinds)).mean())
+        return float(gap_of_best_two(_matrix(z, v, kinds, inactive)).mean())
 
-    matrix = _matrix(z, v, kinds)
-    continuous = gap_of_best_two(_squared_correlations(z, v)).mean()
+    matrix = _matrix(z, v, kinds, inactive)
+    continuous = gap_of_best_two(_squared_correlations(z, v, inactive)).mean()
     return Score(
         "sap",
         float(gap_of_best_two(matrix).mean()),
@@ -70,21 +74,21 @@ def sap(
     )
 
 
-def _matrix(z: FloatArray, v: FloatArray, kinds: Sequence[Kind]) -> FloatArray:
-    matrix = _squared_correlations(z, v)
+def _matrix(z: FloatArray, v: FloatArray, kinds: Sequence[Kind], inactive: float) -> FloatArray:
+    matrix = _squared_correlations(z, v, inactive)
     for j, kind in enumerate(kinds):
         if kind in ("binary", "categorical"):
             classes = np.unique(v[:, j], return_inverse=True)[1]
             matrix[:, j] = [
-                0.0 if code.var() < DEAD else threshold_accuracy(code, classes) for code in z.T
+                0.0 if code.var() < inactive else threshold_accuracy(code, classes) for code in z.T
             ]
     return matrix
 
 
-def _squared_correlations(z: FloatArray, v: FloatArray) -> FloatArray:
+def _squared_correlations(z: FloatArray, v: FloatArray, inactive: float) -> FloatArray:
     z, v = z - z.mean(axis=0), v - v.mean(axis=0)
     variance = (z**2).mean(axis=0)
-    dead = variance < DEAD
+    dead = variance < inactive
     squares = (z.T @ v / len(z)) ** 2
     matrix = squares / np.outer(np.where(dead, 1.0, variance), (v**2).mean(axis=0))
     matrix[dead] = 0.0

@@ -23,7 +23,10 @@ class BetaVAE(LatentModel):
         latent: number of latent dimensions.
         beta: the divergence's weight (Burgess' gamma when a capacity is given).
         capacity: C at the end of training, in nats; none for the objective of 2017.
-        warm_up_steps: updates over which beta, or C when one is given, rises from 0.
+        start_beta: the divergence's weight at first; 0 if none is given. From a large one the code meets few
+            factors at a time, each on an axis of its own, where one that meets all may mix them for good.
+        warm_up_steps: updates over which the weight goes from `start_beta` to beta, or C, where it is given,
+            rises from 0.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
@@ -40,6 +43,7 @@ class BetaVAE(LatentModel):
         latent: Count = 10,
         beta: NonNegative = 4.0,
         capacity: NonNegative | None = None,
+        start_beta: NonNegative | None = None,
         warm_up_steps: NonNegativeInt = 0,
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
@@ -49,6 +53,7 @@ class BetaVAE(LatentModel):
         )
         self.beta = beta
         self.capacity = capacity
+        self.start_beta = 0.0 if start_beta is None else start_beta
         self.warm_up_steps = warm_up_steps
 
     def loss(self, batch: Batch) -> Losses:
@@ -58,7 +63,9 @@ class BetaVAE(LatentModel):
         kl = kl_to_standard_normal(q.mean, q.log_variance).sum(1)
         terms = {"reconstruction": -log_likelihood, "kl": kl}
         if self.capacity is None:
-            beta = linear(batch.step, start=0.0, end=self.beta, steps=self.warm_up_steps)
+            beta = linear(
+                batch.step, start=self.start_beta, end=self.beta, steps=self.warm_up_steps
+            )
             return Losses(terms, {"kl": beta})
         C = linear(batch.step, start=0.0, end=self.capacity, steps=self.warm_up_steps)
         terms["capacity_gap"] = (kl.mean() - C).abs()

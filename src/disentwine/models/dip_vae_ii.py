@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from disentwine.contracts.model import Batch, Losses
-from disentwine.contracts.ranges import Count, NonNegative
+from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt
 from disentwine.models.latent import LatentModel, Likelihood
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import Network
@@ -14,6 +14,7 @@ from disentwine.objectives.dip import (
     third_moment_penalty,
 )
 from disentwine.objectives.elbo import kl_to_standard_normal
+from disentwine.objectives.schedules import linear
 
 
 class DIPVAEII(LatentModel):
@@ -31,13 +32,16 @@ class DIPVAEII(LatentModel):
         lambda_od: weight of the off-diagonal covariances.
         lambda_d: weight of the variances; as `lambda_od` for 2D shapes, half of it for CelebA.
         lambda_3: weight of the third moments; 200 for 2D shapes, 0 for CelebA.
+        start_beta: the divergence's weight at first; 1 if none is given. From a large one the code meets few
+            factors at a time, each on an axis of its own, where one that meets all may mix them for good.
+        warm_up_steps: updates over which that weight goes from `start_beta` to 1.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
     >>> import torch
     >>> model = DIPVAEII(image_shape=(16, 16, 1), latent=4, lambda_3=200)
     >>> model.loss(Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))).weights
-    {'off_diagonal': 5.0, 'diagonal': 5.0, 'third_moments': 200}
+    {'kl': 1.0, 'off_diagonal': 5.0, 'diagonal': 5.0, 'third_moments': 200}
     """
 
     def __init__(
@@ -48,6 +52,8 @@ class DIPVAEII(LatentModel):
         lambda_od: NonNegative = 5.0,
         lambda_d: NonNegative = 5.0,
         lambda_3: NonNegative = 0.0,
+        start_beta: NonNegative | None = None,
+        warm_up_steps: NonNegativeInt | None = None,
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
     ) -> None:
@@ -56,6 +62,8 @@ class DIPVAEII(LatentModel):
         )
         self.lambda_od = lambda_od
         self.lambda_d = lambda_d
+        self.start_beta = 1.0 if start_beta is None else start_beta
+        self.warm_up_steps = warm_up_steps or 0
         self.lambda_3 = lambda_3
 
     def loss(self, batch: Batch) -> Losses:
@@ -71,6 +79,7 @@ class DIPVAEII(LatentModel):
                 "third_moments": third_moment_penalty(q.mean, q.log_variance),
             },
             {
+                "kl": linear(batch.step, start=self.start_beta, end=1.0, steps=self.warm_up_steps),
                 "off_diagonal": self.lambda_od,
                 "diagonal": self.lambda_d,
                 "third_moments": self.lambda_3,

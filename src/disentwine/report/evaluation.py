@@ -15,7 +15,7 @@ from disentwine.contracts.model import Intervenes, Model, Quantizes
 from disentwine.contracts.score import Score
 from disentwine.data.splits import spread
 from disentwine.errors import DataError
-from disentwine.metrics.activity import active_units
+from disentwine.metrics.activity import ALIVE, active_units
 from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.models.baselines import baseline_codes
 from disentwine.nn.gaussian import DiagonalGaussian
@@ -194,6 +194,7 @@ def evaluate(
         factors,
         dataset.spec,
         discrete_codes=discrete,
+        inactive=ALIVE,
         metrics=metrics,
         seeds=seeds,
         on_metric=on_metric,

@@ -51,6 +51,7 @@ def score_codes(
     spec: Sequence[Factor],
     *,
     discrete_codes: bool = False,
+    inactive: float | None = None,
     metrics: MetricNames = "all",
     seeds: Iterable[int] = (0,),
     on_metric: Callable[[str], None] | None = None,
@@ -64,6 +65,7 @@ def score_codes(
         factors: (n, k), NaN where there is no label.
         spec: name and kind of each factor.
         discrete_codes: codes are names: metrics that compare quantities do not apply.
+        inactive: codes of less variance count as constant where a metric can be told so.
         metrics: names from `disentwine.metrics.METRICS`, "all" or "none".
         seeds: metrics that sample are averaged over these.
         on_metric: called with the name of each metric before it is measured.
@@ -93,6 +95,8 @@ def score_codes(
         if on_metric is not None:
             on_metric(name)
         options: dict[str, object] = {"kinds": kinds} if METRICS[name].takes_kinds else {}
+        if inactive is not None and METRICS[name].takes_inactive:
+            options["inactive"] = inactive
         if discrete_codes:
             options["discrete_codes"] = True
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from disentwine.studies.disentangling import (
     DATA,
     LONG,
+    MANY_PAIRS,
     MINUTES,
     STEPS,
     best_setting,
@@ -163,9 +164,11 @@ def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
 SCORE_COLUMNS = [
     Column("Z-diff %, 4 factors", "z-diff-no-shape", form=".2%"),
     Column("Z-diff %, 5 factors", "z-diff", form=".2%"),
+    Column(f"5 factors, {MANY_PAIRS} pairs", f"z-diff-{MANY_PAIRS}-pairs", form=".2%"),
     Column("4 factors, by SVM", "z-diff-no-shape-svm", form=".2%"),
     Column("5 factors, by SVM", "z-diff-svm", form=".2%"),
     Column("SAP", "sap", form=".4f"),
+    Column("SAP, all units", "sap-all-units", form=".4f"),
     Column("SAP without orientation", "sap-no-orientation", form=".4f"),
     Column("MIG", "mig", form=".4f"),
     Column("reconstruction error", "reconstruction-error", form=".4f"),

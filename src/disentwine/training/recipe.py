@@ -25,7 +25,7 @@ SECTIONS = ("data", "model", "training", "seed")
 NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
 """Arguments of `fit` that are not part of a recipe's training section."""
 
-YOUNGER = ("averaged", "start")
+YOUNGER = {"training": ("averaged", "start"), "model": ("start_beta", "warm_up_steps")}
 """Those that came when there were runs already, and are written only where they are set: studies name
 folders by the digest of a recipe, which must not change under them."""
 
@@ -76,9 +76,10 @@ class Recipe:
 
     def to_yaml(self) -> str:
         sections = asdict(self)
-        for name in YOUNGER:
-            if sections["training"].get(name, ...) is None:
-                del sections["training"][name]
+        for section, names in YOUNGER.items():
+            for name in names:
+                if sections[section].get(name, ...) is None:
+                    del sections[section][name]
         return yaml.safe_dump(sections, sort_keys=False, allow_unicode=True)
 
 
