@@ -76,6 +76,17 @@ def test_sap_of_a_perfect_category_is_one_less_chance() -> None:
     assert score.value == pytest.approx(0.75, abs=0.03)
 
 
+def test_sap_does_not_count_units_that_are_not_used() -> None:
+    rng = np.random.default_rng(5)
+    v = np.hstack([rng.normal(size=(2000, 1)), rng.integers(0, 2, (2000, 1))])
+    unused = 0.01 * v
+    used_and_unused = np.hstack([v, unused])
+    kinds = ["continuous", "binary"]
+    assert sap(used_and_unused, v, kinds=kinds).value == pytest.approx(0, abs=1e-9)
+    of_used = sap(np.hstack([v, 0 * unused]), v, kinds=kinds)
+    assert sap(used_and_unused, v, kinds=kinds, inactive=0.01).value == of_used.value > 0.7
+
+
 def test_mig_of_two_equal_codes_is_nothing() -> None:
     v = np.random.default_rng(4).integers(0, 5, (2000, 2)).astype(float)
     assert mig(np.hstack([v, v]), v).value == pytest.approx(0, abs=1e-12)

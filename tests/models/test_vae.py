@@ -49,6 +49,12 @@ def test_warm_up_weighs_the_divergence_from_nothing_to_beta() -> None:
     assert weights == [0.0, 2.0, 4.0, 4.0]
 
 
+def test_the_weight_may_start_high_and_fall_to_beta() -> None:
+    model = beta_vae(beta=4.0, start_beta=60.0, warm_up_steps=100)
+    weights = [model.loss(batch(step)).weights["kl"] for step in (0, 50, 100, 1000)]
+    assert weights == [60.0, 32.0, 4.0, 4.0]
+
+
 def test_capacity_pulls_the_divergence_to_c() -> None:
     model = beta_vae(beta=30.0, capacity=5.0, warm_up_steps=10)
     for step, C in ((0, 0.0), (5, 2.5), (99, 5.0)):

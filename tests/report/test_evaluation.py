@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.metrics.activity import active_units
 from disentwine.metrics.reconstruction import reconstruction_error
+from disentwine.metrics.sap import sap
 from disentwine.models import MODELS
 from disentwine.report.evaluation import evaluate
 from disentwine.report.scoring import NO_QUANTITIES, score_codes
@@ -67,6 +70,27 @@ def test_codes_that_are_names_are_not_measured_as_quantities(name: str) -> None:
     score = found.score("mig")
     assert score is not None
     assert again.scores[0].value == pytest.approx(score.value)
+
+
+def test_units_that_a_model_does_not_use_do_not_count_for_sap() -> None:
+    data = small_grid((16, 16, 1))
+
+    class Faint(VAE):
+        """A VAE with a copy of each code that hardly varies."""
+
+        def represent(self, images: Any) -> Any:
+            codes = super().represent(images)
+            return np.hstack([codes / codes.std(0), codes / codes.std(0) / 1000])
+
+    model = Faint.for_data(data, latent=3)
+    found = evaluate(model, data, ["sap"])
+    assert found.codes is not None
+    factors, kinds = data.factors[found.indices], [factor.kind for factor in data.spec]
+    values = [sap(codes, factors, kinds=kinds).value for codes in (found.codes, found.codes[:, :3])]
+    score = found.score("sap")
+    assert score is not None
+    assert score.value == pytest.approx(values[1])
+    assert score.value > values[0] + 0.01
 
 
 @pytest.fixture

@@ -10,7 +10,14 @@ from disentwine.data.pictures import write_picture
 from disentwine.data.shapes2d import SPEC
 from disentwine.studies import betavae, dipvae
 from disentwine.studies.attributes import ROWS, attribute_trials
-from disentwine.studies.disentangling import attribute_scores, best_setting, code_scores, spread
+from disentwine.studies.disentangling import (
+    annealed,
+    attribute_scores,
+    best_setting,
+    code_scores,
+    spread,
+    training,
+)
 from disentwine.studies.disentangling_pictures import trade_off_picture
 from disentwine.studies.trials import Outcome, Trial
 
@@ -170,3 +177,11 @@ def test_table_2_takes_the_users_own_attributes(monkeypatch, tmp_path):
     scores = {score.name: score.value for score in found}
     assert scores["attribute-accuracy:dark"] == 1
     assert scores["attribute-accuracy:wide"] < 1
+
+
+def test_an_annealed_training_differs_in_its_first_weight_alone():
+    plain = training("dip-vae-ii", "shapes2d", 0, steps=1000)
+    recipes = [trial.read_recipe() for trial in (plain, annealed(plain))]
+    assert recipes[1].model == recipes[0].model | {"start_beta": 60.0, "warm_up_steps": 300}
+    assert recipes[1].training == recipes[0].training
+    assert annealed(plain).system == "dip-vae-ii annealed"
