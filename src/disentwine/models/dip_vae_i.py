@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from disentwine.contracts.model import Batch, Losses
-from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt
+from disentwine.contracts.ranges import Count, NonNegative
 from disentwine.models.latent import LatentModel, Likelihood
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import Network
@@ -13,7 +13,6 @@ from disentwine.objectives.dip import (
     off_diagonal_penalty,
 )
 from disentwine.objectives.elbo import kl_to_standard_normal
-from disentwine.objectives.schedules import linear
 
 
 class DIPVAEI(LatentModel):
@@ -30,16 +29,13 @@ class DIPVAEI(LatentModel):
         latent: number of latent dimensions.
         lambda_od: weight of the off-diagonal covariances.
         lambda_d: weight of the variances; 10 times `lambda_od` for 2D shapes, 50 times for CelebA.
-        start_beta: the divergence's weight at first; 1 if none is given. From a large one the code meets few
-            factors at a time, each on an axis of its own, where one that meets all may mix them for good.
-        warm_up_steps: updates over which that weight goes from `start_beta` to 1.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
     >>> import torch
     >>> model = DIPVAEI(image_shape=(16, 16, 1), latent=4)
     >>> model.loss(Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))).weights
-    {'kl': 1.0, 'off_diagonal': 10.0, 'diagonal': 100.0}
+    {'off_diagonal': 10.0, 'diagonal': 100.0}
     """
 
     def __init__(
@@ -49,8 +45,6 @@ class DIPVAEI(LatentModel):
         latent: Count = 10,
         lambda_od: NonNegative = 10.0,
         lambda_d: NonNegative = 100.0,
-        start_beta: NonNegative | None = None,
-        warm_up_steps: NonNegativeInt | None = None,
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
     ) -> None:
@@ -59,8 +53,6 @@ class DIPVAEI(LatentModel):
         )
         self.lambda_od = lambda_od
         self.lambda_d = lambda_d
-        self.start_beta = 1.0 if start_beta is None else start_beta
-        self.warm_up_steps = warm_up_steps or 0
 
     def loss(self, batch: Batch) -> Losses:
         """The negative evidence lower bound in nats, and the penalties on the covariance."""
@@ -73,9 +65,5 @@ class DIPVAEI(LatentModel):
                 "off_diagonal": off_diagonal_penalty(C),
                 "diagonal": diagonal_penalty(C),
             },
-            {
-                "kl": linear(batch.step, start=self.start_beta, end=1.0, steps=self.warm_up_steps),
-                "off_diagonal": self.lambda_od,
-                "diagonal": self.lambda_d,
-            },
+            {"off_diagonal": self.lambda_od, "diagonal": self.lambda_d},
         )
