@@ -145,10 +145,20 @@ def test_the_trade_off_is_drawn_beside_the_papers(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "trade_off", drawn.append)
     monkeypatch.setattr(figures, "save_figure", lambda figure, path: path)
     outcomes = [
-        outcome("", system="vae", z_diff_svm=0.8, sap=0.1, reconstruction_error=0.002),
-        outcome("beta 4", system="beta-vae", z_diff_svm=0.9, sap=0.2, reconstruction_error=0.003),
+        outcome("", system="vae", z_diff_no_shape_svm=0.8, sap=0.1, reconstruction_error=0.002),
         outcome(
-            "beta 4 long", system="beta-vae", z_diff_svm=0.9, sap=0.2, reconstruction_error=0.003
+            "beta 4",
+            system="beta-vae",
+            z_diff_no_shape_svm=0.9,
+            sap=0.2,
+            reconstruction_error=0.003,
+        ),
+        outcome(
+            "beta 4 long",
+            system="beta-vae",
+            z_diff_no_shape_svm=0.9,
+            sap=0.2,
+            reconstruction_error=0.003,
         ),
     ]
     trade_off_picture(outcomes, dipvae.PUBLISHED, tmp_path)

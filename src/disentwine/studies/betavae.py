@@ -146,9 +146,7 @@ def _smoke(seeds: Sequence[int]) -> list[Trial]:
 
 def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """beta-VAE with the beta that did best on the validation split, without and with the shape."""
-    four, five = (
-        best_setting(outcomes, "beta-vae", by=by) for by in ("z-diff-no-shape", "z-diff")
-    )
+    four, five = (best_setting(outcomes, "beta-vae", by=by) for by in ("z-diff-no-shape", "z-diff"))
     same = [o.trial.note for o in four] == [o.trial.note for o in five]
     return four if same else four + five
 

@@ -63,7 +63,10 @@ TABLE = {
     ("dip-vae-ii", "lambda 5"): (0.953, 0.2188, 0.0023),
     ("dip-vae-ii", "lambda 500"): (0.980, 0.5253, 0.0079),
 }
-METRICS = ("z-diff-svm", "sap", "reconstruction-error")
+METRICS = ("z-diff-no-shape-svm", "sap", "reconstruction-error")
+"""Which factors its Z-diff is of, the paper does not say: like the beta-VAE's, whose score and code it
+takes over, without the shape, as the VAE's and the beta-VAE's own rows show."""
+
 IN_TABLE_1: Published = {
     (name, data, metric, note): value
     for (system, note), values in TABLE.items()
@@ -171,7 +174,7 @@ def _others(data: str, seed: int) -> list[Trial]:
 def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Settings that did best on the validation split, at errors as the paper's are."""
     return [
-        *best_setting(outcomes, "beta-vae", by="z-diff-svm"),
+        *best_setting(outcomes, "beta-vae", by="z-diff-no-shape-svm"),
         *best_setting(outcomes, "dip-vae-i", by="z-diff-no-shape", error_at_most=0.0025),
         *best_setting(outcomes, "dip-vae-ii", by="sap", error_at_most=0.008),
     ]

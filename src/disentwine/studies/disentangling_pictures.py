@@ -70,7 +70,7 @@ def bar_pictures(outcomes: Sequence[Outcome], published: Published, folder: Path
 def trade_off_picture(outcomes: Sequence[Outcome], published: Published, folder: Path) -> Pictures:
     """Z-diff and SAP against the reconstruction error, as a setting of each system is varied."""
     drawn: Pictures = []
-    metrics = {"z-diff-svm": "Z-diff by SVM", "sap": "SAP"}
+    metrics = {"z-diff-no-shape-svm": "Z-diff of 4 factors, by SVM", "sap": "SAP"}
     for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
         curves = []
         for field in ("value", "paper"):
