@@ -64,8 +64,8 @@ TABLE = {
     ("dip-vae-ii", "lambda 500"): (0.980, 0.5253, 0.0079),
 }
 METRICS = ("z-diff-no-shape-svm", "sap", "reconstruction-error")
-"""Which factors its Z-diff is of, the paper does not say: like the beta-VAE's, whose score and code it
-takes over, without the shape, as the VAE's and the beta-VAE's own rows show."""
+"""Which factors its Z-diff is of, the paper does not say. Without the shape, as in the paper of the
+beta-VAE whose score it is, the rows of its baselines come out; with it all are far below."""
 
 IN_TABLE_1: Published = {
     (name, data, metric, note): value

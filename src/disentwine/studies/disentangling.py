@@ -189,18 +189,18 @@ def code_scores(
     if "shape" in names:
         columns["-no-shape"] = [i for i, name in enumerate(names) if name != "shape"]
     train, test = points if codes.shape[1] <= 100 else FEW_POINTS
-    options: dict[str, Any] = {"train": train, "test": test, "floor": floor}
+    options: dict[str, Any] = {"train": train, "test": test}
     scores = []
     for suffix, kept in columns.items():
-        common = z_diff(codes, factors[:, kept], protocol="common", **options)
-        by_svm = z_diff(codes, factors[:, kept], protocol="paper", **options)
+        by_svm = z_diff(codes, factors[:, kept], protocol="paper", floor=False, **options)
+        common = z_diff(codes, factors[:, kept], floor=floor, **options)
         scores.append(replace(common, name=f"z-diff{suffix}"))
         scores.append(replace(by_svm, name=f"z-diff{suffix}-svm"))
+    of_more = z_diff(codes, factors, pairs=MANY_PAIRS, floor=False, **options)
+    scores.append(replace(of_more, name=f"z-diff-{MANY_PAIRS}-pairs"))
     kinds = [factor.kind for factor in dataset.spec]
     found = sap(codes, factors, kinds=kinds, inactive=inactive, floor=floor)
-    of_all = replace(sap(codes, factors, kinds=kinds, floor=floor), name="sap-all-units")
-    wide = z_diff(codes, factors, pairs=MANY_PAIRS, **options)
-    scores.append(replace(wide, name=f"z-diff-{MANY_PAIRS}-pairs"))
+    of_all = replace(sap(codes, factors, kinds=kinds, floor=False), name="sap-all-units")
     scores += [found, of_all, mig(codes, factors, floor=floor)]
     if "orientation" in names:
         # It turns round, and squares and ellipses repeat themselves: no line can follow it.
