@@ -278,6 +278,7 @@ def moving_square() -> Arrays:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("messages", "share"), [("neighbours", 0.1), ("attention", 1.0)])
 def test_actions_are_learnt(messages: Any, share: float) -> None:
     """From ninety images, of which attention tells actions apart, but hardly paints what it has not seen."""
