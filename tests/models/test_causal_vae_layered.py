@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 import torch
 
+from disentwine import fit
 from disentwine.causal.graph import Graph
 from disentwine.contracts.model import Batch
 from disentwine.data import Pendulum
 from disentwine.models import LayeredCausalVAE
-from disentwine.nn.painters import EdgePainter, LayeredDecoder, Painter
+from disentwine.nn.painters import EdgePainter, FieldPainter, LayeredDecoder, Painter
 
 NAMES = ("angle", "light", "length", "position")
 EDGES = tuple((cause, effect) for cause in NAMES[:2] for effect in NAMES[2:])
 GROUPS = ((0,), (1,), (2, 3))
 
 
-@pytest.fixture
-def model() -> LayeredCausalVAE:
+@pytest.fixture(params=["network", "least-squares"])
+def model(request: pytest.FixtureRequest) -> LayeredCausalVAE:
     torch.manual_seed(0)
     return LayeredCausalVAE(
         image_shape=(16, 16, 3),
@@ -26,6 +27,7 @@ def model() -> LayeredCausalVAE:
         learnt_graph=Graph.from_edges(NAMES, EDGES).to_json(),
         groups=GROUPS,
         boxes=((0, 0, 16, 16),) * 3,
+        abduction=request.param,
     ).eval()
 
 
@@ -97,6 +99,47 @@ def test_an_edge_is_the_same_wherever_it_is() -> None:
         painter.shifts.copy_(painter.normals[:1] / 8)  # a pixel is 1/8 wide
         here, there = painter(torch.zeros(1, 1)), painter(torch.ones(1, 1))
     torch.testing.assert_close(there[..., 1:], here[..., :-1])
+
+
+def test_a_field_is_one_function_of_place_and_concepts() -> None:
+    """Every pixel is what the shared network says of its place, whichever image it belongs to."""
+    torch.manual_seed(0)
+    painter = FieldPainter(concepts=2, image_shape=(4, 6, 1))
+    z = torch.randn(3, 2)
+    with torch.no_grad():
+        painted = painter(z)
+        place = painter.waves.view(4, 6, -1)[2, 5]
+        expected = painter.out(painter.of_place(place) + painter.of_concepts(z))
+    torch.testing.assert_close(painted[:, :, 2, 5], expected)
+
+
+def test_noise_and_codes_are_the_same_in_other_words(
+    model: LayeredCausalVAE, x: torch.Tensor
+) -> None:
+    z = torch.randn(5, 4, generator=torch.Generator().manual_seed(2))
+    with torch.no_grad():
+        noise = model.noise_of(z)
+        torch.testing.assert_close(noise[:, :2], z[:, :2])
+        torch.testing.assert_close(model.caused_by(noise), z)
+
+
+def test_least_squares_read_what_the_model_itself_painted() -> None:
+    """Of an image that codes near the encoder's have painted, they find these codes, and the network
+    does not."""
+    pendulum = Pendulum(size=32)
+    torch.manual_seed(0)
+    model = LayeredCausalVAE.for_data(pendulum)
+    model = fit(model, pendulum, steps=60, learning_rate=0.003, progress=False)
+    images = torch.from_numpy(pendulum.images[:40]).permute(0, 3, 1, 2) / 255
+    with torch.no_grad():
+        noise = model.noise_of(model.abduct(images))
+        z = model.caused_by(torch.stack([*noise[:, :2].T, *torch.zeros(2, 40)], dim=1))
+        painted = model.paint(z)
+        by_network = model.abduct(painted)
+        model.abduction = "least-squares"
+        by_least_squares = model.abduct(painted)
+    wrong, right = ((read - z)[:, :2].abs().median() for read in (by_network, by_least_squares))
+    assert right < 0.5 * wrong
 
 
 def test_painters_paint_in_their_boxes_alone() -> None:

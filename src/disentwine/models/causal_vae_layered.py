@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,11 +13,19 @@ from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Positive, Probability
 from disentwine.models.causal import Edges
 from disentwine.models.layered import LayeredModel
+from disentwine.nn.abduction import least_squares
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.nn.networks import ENCODERS, Network
 from disentwine.nn.painters import Box
 from disentwine.objectives.elbo import gaussian_log_likelihood, kl_to_standard_normal
+
+Abduction = Literal["network", "least-squares"]
+FITTED_IN = 3
+"""Steps of least squares; more change nothing that can be seen."""
+
+BEYOND = 3.0
+"""Errors of the network that least squares may correct: so many of its standard deviations."""
 
 
 class LayeredCausalVAE(LayeredModel):
@@ -35,7 +43,11 @@ class LayeredCausalVAE(LayeredModel):
             reads them from the data set; the graph, the groups of concepts and the part of the
             image that each group is seen in are learnt from its training split.
         tightness: s, the standard deviation of a concept around its label, in those of the label.
-        label_share: share of the training images that are painted from their labels, not their codes.
+        label_share: share of the labelled training images that are painted from their labels, not
+            their codes.
+        abduction: how concepts are read from an image: by the encoder's "network" alone, or by
+            "least-squares" between the image and what the concepts would paint, from there: ten times
+            as close, in some twenty times the time. Training does not notice.
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
         network: the encoder, "compact", "normed", "standard" or "mlp".
@@ -57,7 +69,8 @@ class LayeredCausalVAE(LayeredModel):
         groups: tuple[tuple[int, ...], ...],
         boxes: tuple[Box, ...],
         tightness: Positive = 0.001,
-        label_share: Probability = 0.5,
+        label_share: Probability = 1.0,
+        abduction: Abduction = "network",
         edges: Edges | None = None,
         knowledge: Knowledge = NOTHING,
         network: Network = "compact",
@@ -77,6 +90,7 @@ class LayeredCausalVAE(LayeredModel):
             network=network,
             encoder=ENCODERS[network](image_shape, 2 * len(concept_names)),
         )
+        self.abduction = abduction
         self.log_scale = nn.Parameter(torch.tensor(-1.0))
 
     def posterior(self, x: Tensor) -> DiagonalGaussian:
@@ -85,6 +99,29 @@ class LayeredCausalVAE(LayeredModel):
 
     def codes(self, x: Tensor) -> Tensor:
         return self.posterior(x).mean
+
+    def abduct(self, x: Tensor) -> Tensor:
+        z = super().abduct(x)
+        return z if self.abduction == "network" else self._fitted(x, z)
+
+    @torch.no_grad()
+    def _fitted(self, x: Tensor, z: Tensor) -> Tensor:
+        r"""$\arg\max_n p(x|z(n))\,p(n)$ near codes z (n, k), with $z_i = f_i(z_{pa(i)}) + n_i$.
+
+        So an effect that follows its causes exactly tells of them: how far a jet reaches, of the height
+        of the water between two pixels. A term of noise is expected to be as large as among labels.
+        """
+        error = self.encoder_error
+        of_labels = self.noise_of(self.labels.rows).square().mean(0)
+        kept = of_labels / (of_labels + error)
+        return self.caused_by(
+            least_squares(
+                lambda n: ((x - self.paint(self.caused_by(n))) / self.log_scale.exp()).flatten(1),
+                kept * self.noise_of(z),
+                spread=BEYOND * (kept * error).sqrt(),
+                iterations=FITTED_IN,
+            )
+        )
 
     def loss(self, batch: Batch) -> Losses:
         """Reconstruction, distance of codes from labels, and what mechanisms leave unexplained."""

@@ -22,7 +22,7 @@ from disentwine.models.layered import LayeredModel
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.injective import smallest_singular_values
 from disentwine.nn.networks import ENCODERS, Network
-from disentwine.nn.painters import Box
+from disentwine.nn.painters import Box, EdgePainter, Painter
 from disentwine.objectives.hsic import hsic
 
 
@@ -95,6 +95,8 @@ class LayeredCausalWAE(LayeredModel):
             knowledge=knowledge,
             network=network,
             encoder=ENCODERS[network](image_shape, len(concept_names)),
+            # What its table was measured with (results/causalwae.md).
+            together=(Painter, EdgePainter),
         )
         self.divergence = divergence
         self.lambda_1, self.lambda_2 = lambda_1, lambda_2

@@ -22,7 +22,7 @@ from disentwine.models.labels import complete_labels
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.label_table import LabelTable
 from disentwine.nn.networks import Network
-from disentwine.nn.painters import Box, LayeredDecoder, fourier_features
+from disentwine.nn.painters import SHARING, Box, LayeredDecoder, Painters, fourier_features
 from disentwine.nn.perceptron import perceptron
 
 FREQUENCIES = 4
@@ -46,6 +46,7 @@ class LayeredModel(CausalModel[Tensor]):
         edges, knowledge: what was known of the graph.
         network: of the encoder.
         encoder: from images to what codes are read from.
+        together: the painters of concepts that are painted together, see `LayeredDecoder`.
     """
 
     encoder_error: Tensor
@@ -68,6 +69,7 @@ class LayeredModel(CausalModel[Tensor]):
         knowledge: Knowledge,
         network: Network,
         encoder: nn.Module,
+        together: Painters = SHARING,
     ) -> None:
         super().__init__(
             image_shape=image_shape,
@@ -83,7 +85,9 @@ class LayeredModel(CausalModel[Tensor]):
         self.edges, self.knowledge = edges, knowledge
         self.network = network
         self.encoder = encoder
-        self.decoder = LayeredDecoder(list(groups), image_shape=image_shape, boxes=list(boxes))
+        self.decoder = LayeredDecoder(
+            list(groups), image_shape=image_shape, boxes=list(boxes), together=together
+        )
         self.labels = LabelTable(len(concept_names))
         self.causes = {
             i: [concept_names.index(cause) for cause in self.start.parents(name)]
@@ -164,6 +168,21 @@ class LayeredModel(CausalModel[Tensor]):
                 share = self.encoder_error[i] / (self.encoder_error[i] + self.mechanism_error[i])
                 merged[i] = torch.lerp(merged[i], said, share)
         return torch.stack(merged, dim=1)
+
+    def noise_of(self, z: Tensor) -> Tensor:
+        """What causes leave unexplained of codes, (n, k): $n_i = z_i - f_i(z_{pa(i)})$; a root is its own."""
+        own = list(z.unbind(1))
+        for i in self.causes:
+            own[i] = z[:, i] - self.mechanism(i, z)
+        return torch.stack(own, dim=1)
+
+    def caused_by(self, noise: Tensor) -> Tensor:
+        """The codes (n, k) that follow from what is each concept's own: the inverse of `noise_of`."""
+        z = list(noise.unbind(1))
+        for i in map(self.concept_names.index, self.start.order):
+            if i in self.causes:
+                z[i] = noise[:, i] + self.mechanism(i, torch.stack(z, dim=1))
+        return torch.stack(z, dim=1)
 
     @torch.no_grad()
     def note_errors(self, z: Tensor, u: Tensor, labelled: Tensor) -> None:

@@ -95,11 +95,7 @@ class EdgePainter(nn.Module):
         super().__init__()
         self.image_shape = image_shape
         height, width, channels = image_shape
-        y, x = torch.meshgrid(
-            torch.arange(height) - height / 2, torch.arange(width) - width / 2, indexing="ij"
-        )
-        points = torch.stack([x, y], dim=-1).flatten(0, 1) / (max(height, width) / 2)
-        self.register_buffer("points", points, persistent=False)
+        self.register_buffer("points", _places(image_shape), persistent=False)
 
         def start(*shape: int, spread: float) -> nn.Parameter:
             return nn.Parameter(torch.randn(shape) * spread / self.PACE)
@@ -122,12 +118,66 @@ class EdgePainter(nn.Module):
         return painted.permute(0, 3, 1, 2) + pace * (self.rows + self.columns)
 
 
+class FieldPainter(nn.Module):
+    r"""One layer of an image as a field: $o(p) = f(\gamma(p), z)$ for the pixel p = (x, y), f a network
+    and $\gamma$ slow waves; its first channels are colour and the last opacity (before a sigmoid).
+
+    All pixels share the network. What it knows of a curve at one place and size it knows at others, so
+    that a jet can be bent to where none was, and no pixel depends on having been painted before.
+
+    Arguments:
+        concepts: how many numbers the layer is painted from.
+        image_shape: (height, width, channels).
+        hidden: units of each of the network's layers.
+        depth: how many layers.
+        frequencies: of the waves.
+    """
+
+    waves: Tensor
+
+    def __init__(
+        self,
+        *,
+        concepts: int,
+        image_shape: ImageShape,
+        hidden: int = 64,
+        depth: int = 3,
+        frequencies: int = 3,
+    ) -> None:
+        super().__init__()
+        self.image_shape = image_shape
+        waves = fourier_features(2 * _places(image_shape), frequencies)
+        self.register_buffer("waves", waves, persistent=False)
+        self.of_place = nn.Linear(waves.shape[1], hidden)
+        self.of_concepts = nn.Linear(concepts, hidden, bias=False)
+        between = [m for _ in range(depth - 1) for m in (nn.SiLU(), nn.Linear(hidden, hidden))]
+        self.out = nn.Sequential(*between, nn.SiLU(), nn.Linear(hidden, image_shape[2] + 1))
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Logits (n, channels + 1, height, width) of concepts (n, d)."""
+        height, width, channels = self.image_shape
+        painted: Tensor = self.out(self.of_place(self.waves) + self.of_concepts(z)[:, None])
+        return painted.view(len(z), height, width, channels + 1).permute(0, 3, 1, 2)
+
+
+def _places(image_shape: ImageShape) -> Tensor:
+    """(pixels, 2) x and y of each pixel, 0 in the middle, 1 at the ends of the longer side."""
+    height, width, _ = image_shape
+    y, x = torch.meshgrid(
+        torch.arange(height) - height / 2, torch.arange(width) - width / 2, indexing="ij"
+    )
+    return torch.stack([x, y], dim=-1).flatten(0, 1) / (max(height, width) / 2)
+
+
 class _Sum(nn.ModuleList):
     """What several painters paint together."""
 
     def forward(self, z: Tensor) -> Tensor:
         return torch.stack([painter(z) for painter in self]).sum(0)
 
+
+Painters = tuple[type[Painter | EdgePainter | FieldPainter], ...]
+SHARING: Painters = (EdgePainter, FieldPainter)
 
 Box = tuple[int, int, int, int]
 """Top, left, bottom and right of a part of an image, the latter two outside it."""
@@ -136,13 +186,15 @@ Box = tuple[int, int, int, int]
 class LayeredDecoder(nn.Module):
     """Painters over one another, on a background that all images share.
 
-    A concept on its own has a `Painter`. Concepts that are painted together, and may be moved apart by
-    an intervention, have an `EdgePainter` besides, whose logits are added.
+    A concept on its own has a `Painter`. Concepts that are painted together may be moved apart by an
+    intervention, to where they never were: they have several kinds of painters, whose logits are added.
 
     Arguments:
         groups: which concepts each painter sees.
         image_shape: (height, width, channels).
         boxes: the part of the image that each paints; by default all of it.
+        together: the kinds for concepts that are painted together; by default those whose pixels
+            share all they learn.
 
     Attributes:
         regions: (groups, height, width) 1 where a painter may paint, 0 elsewhere; everywhere to begin
@@ -161,6 +213,7 @@ class LayeredDecoder(nn.Module):
         *,
         image_shape: ImageShape,
         boxes: list[Box] | None = None,
+        together: Painters | None = None,
     ) -> None:
         super().__init__()
         height, width, channels = image_shape
@@ -171,7 +224,7 @@ class LayeredDecoder(nn.Module):
         self.painters = nn.ModuleList(
             _Sum(
                 kind(concepts=len(group), image_shape=(bottom - top, right - left, channels))
-                for kind in ((Painter,) if len(group) == 1 else (Painter, EdgePainter))
+                for kind in ((Painter,) if len(group) == 1 else together or SHARING)
             )
             for group, (top, left, bottom, right) in zip(groups, self.boxes, strict=True)
         )

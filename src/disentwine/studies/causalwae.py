@@ -27,7 +27,7 @@ VAES = causalvae.ROWS[:2]
 
 ROWS = (
     *VAES,
-    Row("causal-wae/layered", VAES[0].steps, VAES[0].options, "MMD"),
+    Row("causal-wae/layered", 1700, VAES[0].options, "MMD"),
     Row("causal-wae", VAES[1].steps, ("model.divergence=gan", *DECAY), "GAN"),
     Row("causal-wae", VAES[1].steps, DECAY, "MMD"),
     Row("causal-wae", VAES[1].steps, ("model.show_roots=false", *DECAY), "MMD, roots hidden"),

@@ -21,7 +21,9 @@ SYSTEM = "causal-vae/layered"
 def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     """Pendulum with ever fewer labels; with all of them the trial of the study `causalvae`."""
     whole = [
-        t for t in causalvae.trials(profile, seeds) if (t.system, t.data) == (SYSTEM, "pendulum")
+        t
+        for t in causalvae.trials(profile, seeds)
+        if (t.system, t.data, t.note) == (SYSTEM, "pendulum", "")
     ]
     return [
         Trial(t.system, t.data, t.seed, t.recipe, (*t.overrides, f"data.labelled={share}"), note)
