@@ -2,7 +2,8 @@
 
 A layered model paints a group of concepts together, so it can know only how combinations look that
 its group had in training. This tells do-images whose groups all lie near such a combination from
-those with one that is far from every one.
+those with one that is far from every one. The same is told of images whose concepts need not be read,
+because their labels are given: what is left is the error of mechanisms and painters.
 
 Flow's water ends at a whole pixel, so that images show its height only roughly. What that costs under
 do(ball size) is measured with an oracle that knows everything but the height between two pixels.
@@ -17,11 +18,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import torch
 from rich.console import Console
 from rich.table import Table
 from sklearn.neighbors import NearestNeighbors
 
-from disentwine import load_run
+from disentwine import LayeredCausalVAE, load_run
+from disentwine.contracts.dataset import Do
 from disentwine.report.counterfactuals import draw_trials
 
 NEAR = 0.05
@@ -45,6 +48,7 @@ def measure(path: Path) -> list[dict[str, object]]:
     for name, values in trials.values.items():
         truth = data.simulate(factors, {name: values}, noise=noise)
         error = squared_error(model.do(pictures, {name: values}), truth.images)
+        told = squared_error(do_from_labels(model, factors, {name: values}), truth.images)
         nothing = squared_error(pictures, truth.images)
         asked = truth.factors / scale
         near = np.all([near_any(asked[:, g], known) for g, known in seen], axis=0)
@@ -57,10 +61,20 @@ def measure(path: Path) -> list[dict[str, object]]:
                         "images": int(chosen.sum()),
                         "ratio": float(error[chosen].mean() / own),
                         "share": float(error[chosen].mean() / nothing[chosen].mean()),
+                        "error": float(error[chosen].mean()),
+                        "error_from_labels": float(told[chosen].mean()),
                         "part_of_error": float(error[chosen].sum() / error.sum()),
                     }
                 )
     return rows
+
+
+@torch.no_grad()
+def do_from_labels(model: LayeredCausalVAE, factors: np.ndarray, do: Do) -> np.ndarray:
+    """The pictures of an intervention where nothing is read: concepts are their labels."""
+    z = model.standardise(torch.tensor(factors, dtype=torch.float32))
+    painted = model.paint(model.intervene(z, do)).permute(0, 2, 3, 1).clamp(0, 1)
+    return (255 * painted).round().to(torch.uint8).numpy()
 
 
 def whole_pixels(path: Path) -> dict[str, float]:
@@ -105,7 +119,7 @@ def main() -> None:
     for name, rows in found.items():
         table = Table(*rows[0], title=name)
         for row in rows:
-            table.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()))
+            table.add_row(*(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()))
         Console().print(table)
     levels = {path.name: whole_pixels(path) for path in arguments.run if "flow" in path.name}
     for name, row in levels.items():

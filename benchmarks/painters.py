@@ -1,0 +1,135 @@
+"""What painters make of combinations of concepts that training never showed.
+
+Decoders in layers are trained to paint images from their true labels, with one or another kind of
+painters for the concepts that are painted together. Then an effect is set, on validation images, to
+values on and off the data's grid, and painted again: errors against the simulator, for combinations
+near some of the training and for others.
+
+    python benchmarks/painters.py --out results/painters.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+from sklearn.neighbors import NearestNeighbors
+
+from disentwine import LayeredCausalVAE, data
+from disentwine.nn.painters import EdgePainter, FieldPainter, LayeredDecoder, Painter, Painters
+from disentwine.report.counterfactuals import draw_trials
+from disentwine.training.memory import keep_freed_memory
+
+KINDS: dict[str, Painters] = {
+    "sum and edges": (Painter, EdgePainter),
+    "edges": (EdgePainter,),
+    "field": (FieldPainter,),
+    "edges and field": (EdgePainter, FieldPainter),
+}
+EFFECTS = {"pendulum": ("shadow_length", "shadow_position"), "flow": ("flow",)}
+BATCH, RATES, NOISE = 64, (0.003, 0.00002), 0.001
+NEAR = 0.05
+"""Standard deviations of the labels."""
+
+
+def train(model: LayeredCausalVAE, dataset: data.Dataset, kind: Painters, steps: int) -> None:
+    """A new decoder for the model, painters for concepts together being of a kind."""
+    torch.manual_seed(0)
+    start = model.decoder
+    decoder = LayeredDecoder(
+        list(model.groups),
+        image_shape=model.image_shape,
+        boxes=list(model.boxes),
+        together=kind,
+    )
+    with torch.no_grad():
+        decoder.background.copy_(start.background)
+        decoder.regions.copy_(start.regions)
+    model.decoder = decoder
+    optimiser = torch.optim.Adam(decoder.parameters(), lr=RATES[0], fused=True)
+    images = torch.from_numpy(dataset.images)
+    labels = model.standardise(torch.tensor(dataset.factors, dtype=torch.float32))
+    rng = np.random.default_rng(0)
+    for step in range(steps):
+        optimiser.param_groups[0]["lr"] = float(np.interp(step, (0, steps), RATES))
+        chosen = torch.from_numpy(rng.choice(dataset.split["train"], BATCH))
+        x = images[chosen].permute(0, 3, 1, 2) / 255
+        z = labels[chosen]
+        loss = (decoder(z + NOISE * torch.randn_like(z)) - x).square().sum() / BATCH
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+
+@torch.no_grad()
+def errors(model: LayeredCausalVAE, dataset: data.Dataset, effect: str) -> dict[str, float]:
+    """Mean square of a pixel: of the images as they are, and once the effect is set."""
+    trials = draw_trials([effect], dataset, dataset.split["validation"], seed=0)
+    factors = dataset.factors[trials.indices]
+    noise = getattr(dataset, "noise", None)
+    own = {} if noise is None else {"noise": noise[trials.indices]}
+    truth = dataset.simulate(factors, {effect: trials.values[effect]}, **own)
+
+    def error(labels: np.ndarray, images: np.ndarray) -> np.ndarray:
+        painted = model.paint(model.standardise(torch.tensor(labels, dtype=torch.float32)))
+        difference = painted.permute(0, 2, 3, 1).numpy() - images / 255
+        return np.square(difference).mean(axis=(1, 2, 3))
+
+    train = dataset.factors[dataset.split["train"]]
+    group = list(next(g for g in model.groups if dataset.names.index(effect) in g))
+    seen = NearestNeighbors(n_neighbors=1).fit((train / train.std(axis=0))[:, group])
+    asked = (truth.factors / train.std(axis=0))[:, group]
+    near = seen.kneighbors(asked)[0][:, 0] <= NEAR
+    after = error(truth.factors, truth.images)
+    return {
+        "as_it_is": float(error(factors, dataset.images[trials.indices]).mean()),
+        "near": float(after[near].mean()),
+        "far": float(after[~near].mean()),
+        "far_images": int((~near).sum()),
+        "images": len(near),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=900)
+    parser.add_argument("--out", type=Path, help="write the rows as JSON")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    keep_freed_memory()
+    rows = []
+    for name, effects in EFFECTS.items():
+        dataset = {"pendulum": data.Pendulum, "flow": data.Flow}[name](size=64)
+        model = LayeredCausalVAE.for_data(dataset)
+        for kind, painters in KINDS.items():
+            start = time.process_time()
+            train(model, dataset, painters, arguments.steps)
+            seconds = time.process_time() - start
+            rows += [
+                {
+                    "data": name,
+                    "painters": kind,
+                    "effect": effect,
+                    **errors(model, dataset, effect),
+                    "seconds": round(seconds),
+                }
+                for effect in effects
+            ]
+    table = Table(*rows[0], title=f"{arguments.steps} updates, painted from true labels")
+    for row in rows:
+        table.add_row(*(f"{v:.1e}" if isinstance(v, float) else str(v) for v in row.values()))
+    Console().print(table)
+    if arguments.out:
+        arguments.out.write_text(
+            json.dumps({"steps": arguments.steps, "rows": rows}, indent=1) + "\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
