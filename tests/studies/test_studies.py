@@ -110,3 +110,25 @@ def test_every_trial_of_a_study_has_a_valid_recipe_of_its_own(study: Study, prof
     for made in trials:
         assert made.read_recipe().training["threads"] == 1
         assert made.data.startswith(read_recipe(made.recipe, made.overrides).data["name"])
+
+
+def test_all_labels_are_the_trial_of_another_study():
+    """So that it is not trained again where that study was made."""
+    planned = {name: STUDIES[name].trials("paper", [0, 1]) for name in ("labels", "causalvae")}
+    whole = [t.read_recipe() for t in planned["labels"] if t.note == "100 %"]
+    known = [t.read_recipe() for t in planned["causalvae"]]
+    assert len(whole) == 2
+    assert all(recipe in known for recipe in whole)
+    some = [t.read_recipe() for t in planned["labels"] if t.note != "100 %"]
+    assert not any(recipe in known for recipe in some)
+
+
+def test_reading_closely_begins_with_the_weights_of_the_usual_training():
+    planned = STUDIES["causalvae"].trials("paper", [0, 1])
+    closely = [t for t in planned if "model.abduction=least-squares" in t.overrides]
+    assert len(closely) == 4  # two data sets, two seeds
+    for t in closely:
+        assert t.after in planned
+        own, before = t.read_recipe(), t.after.read_recipe()
+        assert (own.seed, own.data) == (before.seed, before.data)
+        assert own.model == before.model | {"abduction": "least-squares"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,15 +20,17 @@ SYSTEM = "causal-vae/layered"
 
 
 def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
-    """Pendulum with ever fewer labels; with all of them the trial of the study `causalvae`."""
+    """Pendulum with ever fewer labels; with all of them it is the trial of the study `causalvae`, which
+    need not be trained where that study was made."""
     whole = [
         t
         for t in causalvae.trials(profile, seeds)
         if (t.system, t.data, t.note) == (SYSTEM, "pendulum", "")
     ]
     return [
-        Trial(t.system, t.data, t.seed, t.recipe, (*t.overrides, f"data.labelled={share}"), note)
+        replace(t, overrides=(*t.overrides, *labelled), note=note)
         for note, share in SHARES.items()
+        for labelled in [() if share == 1 else (f"data.labelled={share}",)]
         for t in whole
     ]
 
