@@ -111,14 +111,14 @@ class LayeredCausalVAE(LayeredModel):
         So an effect that follows its causes exactly tells of them: how far a jet reaches, of the height
         of the water between two pixels. A term of noise is expected to be as large as among labels.
         """
-        error = self.encoder_error
+        error = BEYOND**2 * self.encoder_error
         of_labels = self.noise_of(self.labels.rows).square().mean(0)
         kept = of_labels / (of_labels + error)
         return self.caused_by(
             least_squares(
                 lambda n: ((x - self.paint(self.caused_by(n))) / self.log_scale.exp()).flatten(1),
                 kept * self.noise_of(z),
-                spread=BEYOND * (kept * error).sqrt(),
+                spread=(kept * error).sqrt(),
                 iterations=FITTED_IN,
             )
         )
