@@ -27,7 +27,11 @@ def test_a_picture_is_drawn(command: Any, runs: Path) -> None:
     answer = command("do", runs / "causal", runs / "scene.png", "light_angle=60", "--out", "cf.png")
     assert answer.code == 0, answer.err
     assert np.asarray(Image.open("cf.png")).shape == (32, 32, 3)
-    assert "light_angle" in answer.out
+    words = {line.split()[1]: line.split() for line in answer.out.splitlines() if "_" in line}
+    assert "60" in words["light_angle"]
+    assert "set" in words["light_angle"]
+    assert "follows" in words["shadow_length"]
+    assert {"set", "follows"}.isdisjoint(words["pendulum_angle"])
     assert "of 50x40 pixels the centre square was resized to 32x32" in answer.out
     again = command("do", runs / "causal", runs / "scene.png", "light_angle=60", "--out", "cf.png")
     assert again.code == 2

@@ -8,6 +8,7 @@ from disentwine import fit
 from disentwine.causal.graph import Graph
 from disentwine.contracts.model import Batch
 from disentwine.data import Pendulum
+from disentwine.errors import UsageError
 from disentwine.models import LayeredCausalVAE
 from disentwine.nn.painters import EdgePainter, FieldPainter, LayeredDecoder, Painter
 
@@ -121,6 +122,12 @@ def test_noise_and_codes_are_the_same_in_other_words(
         noise = model.noise_of(z)
         torch.testing.assert_close(noise[:, :2], z[:, :2])
         torch.testing.assert_close(model.caused_by(noise), z)
+
+
+def test_a_misspelt_abduction_is_refused(model: LayeredCausalVAE, x: torch.Tensor) -> None:
+    model.abduction = "leastsquares"  # type: ignore[assignment]
+    with pytest.raises(UsageError, match="'network' or 'least-squares'"):
+        model.do(x, light=60)
 
 
 def test_least_squares_read_what_the_model_itself_painted() -> None:

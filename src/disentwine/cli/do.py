@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from disentwine.contracts.dataset import Dataset
+    from disentwine.contracts.dataset import Dataset, FloatArray, UInt8Array
     from disentwine.contracts.model import Intervenes
     from disentwine.training.run import Run
 
@@ -49,24 +49,24 @@ def do(
     if height != width:
         raise UsageError(f"{run} was trained on {height}x{width} images, which are not square")
     picture = read_picture(image, size=height, channels=channels)
-    after = model.do(picture, wanted)
+    after, values_after = _what_would_be(model, picture, wanted)
     target = out or _free_name()
     write_picture(target, after)
     dataset = _data_of(loaded)
     units = {factor.name: factor.unit for factor in dataset.spec} if dataset else {}
     follows = set(model.graph.following(wanted))
-    read = zip(model.concept_names, model.concepts(picture), model.concepts(after), strict=True)
+    told = zip(model.concept_names, model.concepts(picture), values_after, strict=True)
     rows = [
         (
             name,
             units.get(name, ""),
             f"{old:.4g}",
-            f"{wanted[name]:.4g}" if name in wanted else "",
-            f"{new:.4g}" if name in wanted or name in follows else "",
+            f"{new:.4g}",
+            "set" if name in wanted else "follows" if name in follows else "",
         )
-        for name, old, new in read
+        for name, old, new in told
     ]
-    heads = ("concept", "unit", ">in the picture", ">set to", ">read from the new picture")
+    heads = ("concept", "unit", ">in the picture", ">in the new picture", "")
     print_table(str(image), heads, rows)
     given_height, given_width = read_picture(image, channels=channels).shape[:2]
     if (given_height, given_width) != (height, width):
@@ -75,6 +75,29 @@ def do(
     for warning in _beyond_training(model, dataset, wanted):
         print(f"note: {warning}")
     print(f"picture: {target}")
+
+
+def _what_would_be(
+    model: Intervenes, picture: UInt8Array, wanted: Mapping[str, float]
+) -> tuple[UInt8Array, FloatArray]:
+    """The new picture, and the value of each concept in it: as it was painted, where the model tells.
+
+    Read from the picture it could be another one: networks that read have never seen an effect away from
+    where its causes put it.
+    """
+    import numpy as np
+    import torch
+
+    from disentwine.contracts.model import Abducts
+    from disentwine.nn.pictures import to_unit_range
+
+    after = model.do(picture, wanted)
+    if not isinstance(model, Abducts):
+        return after, np.asarray(model.concepts(after))
+    with torch.no_grad():
+        latents = model.abduct(to_unit_range(torch.from_numpy(picture)[None]))
+        values = model.read(model.intervene(latents, wanted))
+    return after, values[0].numpy()
 
 
 def read_values(words: Sequence[str], names: Sequence[str]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,6 +23,9 @@ from disentwine.figures.style import (
     new_figure,
     tidy,
 )
+
+LETTERS = 130
+"""That fit below all groups together."""
 
 COLOURS = (BLUE, GREEN, PINK, ORANGE)
 HEIGHT = 560
@@ -73,10 +77,17 @@ def grouped_bars(
         axes.hlines(lines[:, j], x - 0.45 * width, x + 0.45 * width, color=INK, linewidth=2.2)
     if np.isfinite(lines).any():
         axes.plot([], [], color=INK, linewidth=2.2, label="published")
-    axes.set_xticks(range(len(groups)), list(groups), fontsize=LABEL)
+    axes.set_xticks(range(len(groups)), [_wrapped(g, len(groups)) for g in groups], fontsize=LABEL)
     axes.set_title(title, loc="left", fontsize=TITLE, color=INK)
     axes.legend(frameon=False, fontsize=SMALL, ncols=len(bars) + 1, loc="upper right")
     axes.set_ylim(
         0, 1.15 * max(1e-9, np.nanmax(np.stack([heights + np.nan_to_num(errors), lines])))
     )
     return figure
+
+
+def _wrapped(name: str, groups: int) -> str:
+    """A name in lines that are no wider than its group."""
+    width = max(8, LETTERS // groups)
+    lines = (textwrap.fill(line, width, break_long_words=False) for line in name.splitlines())
+    return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from disentwine.causal.knowledge import NOTHING, Knowledge
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Positive, Probability
+from disentwine.errors import UsageError
 from disentwine.models.causal import Edges
 from disentwine.models.layered import LayeredModel
 from disentwine.nn.abduction import least_squares
@@ -101,6 +102,9 @@ class LayeredCausalVAE(LayeredModel):
         return self.posterior(x).mean
 
     def abduct(self, x: Tensor) -> Tensor:
+        if self.abduction not in get_args(Abduction):
+            choices = " or ".join(repr(way) for way in get_args(Abduction))
+            raise UsageError(f"abduction={self.abduction!r}: choose {choices}")
         z = super().abduct(x)
         return z if self.abduction == "network" else self._fitted(x, z)
 

@@ -17,6 +17,11 @@ from disentwine.training.storage import make_folder, write_atomically
 FOLDERS: dict[Profile, Path] = {"paper": Path("results"), "smoke": Path("runs/smoke")}
 """Where results go when no folder is named; a smoke test leaves the published ones alone."""
 
+A_QUICK_LOOK = (
+    "**A quick look that all works.** Nothing here was trained for more than some updates: its numbers and "
+    "pictures say nothing of the systems."
+)
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -81,7 +86,13 @@ def run_study(
         if not outcomes:
             raise StudyError(f"no training of the study is finished yet in {runs}")
         results, page, tables = write_study(
-            study, outcomes, runs, folder, command=command, planned=len(trials)
+            study,
+            outcomes,
+            runs,
+            folder,
+            command=command,
+            planned=len(trials),
+            remarks=[A_QUICK_LOOK] if profile == "smoke" else [],
         )
         return Finished(results, page, tables, (time.perf_counter() - start) / 60)
 
@@ -120,6 +131,7 @@ def write_study(
     *,
     command: str,
     planned: int,
+    remarks: Sequence[str] = (),
 ) -> tuple[Path, Path, list[Table]]:
     """Write results, pictures and page; returns the two files and the tables.
 
@@ -130,6 +142,7 @@ def write_study(
         folder: where to write.
         command: that makes all this again.
         planned: how many trials there are to be.
+        remarks: what to say beside the study's own.
     """
     pictures = study.figures(outcomes, runs, make_folder(folder / study.name))
     path, page = folder / f"{study.name}.json", folder / f"{study.name}.md"
@@ -144,6 +157,7 @@ def write_study(
         f"Made by `{command}`; its trainings took {cores:.0f} minutes, added up.{share} "
         "Published numbers stand in square brackets, ± is the spread over seeds. What was trained "
         "how is in the JSON file beside.",
+        *remarks,
         *study.remarks,
     ]
     for table in tables:
