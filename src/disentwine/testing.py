@@ -247,7 +247,8 @@ def _check_pictures(model: Model, image_shape: tuple[int, int, int]) -> None:
         answer = model.represent(shown)
         _promise(
             isinstance(answer, np.ndarray)
-            and _close(torch.from_numpy(answer), wanted_codes, tolerance=1e-4),
+            # Of one image sums are rounded otherwise than of many, which readings in steps enlarge.
+            and _close(torch.from_numpy(answer), wanted_codes, tolerance=1e-3),
             f"represent answers {what} unlike the tensor of the same images",
         )
         answer = model.reconstruct(shown)

@@ -56,7 +56,7 @@ def test_systems_differ_in_what_they_are_named_for_and_in_nothing_else():
     order = ("vae", "vae+bn", "vae+bn+wu", "ladder-vae")
     models = [made[system].model for system in order]
     assert [m["batch_norm"] for m in models] == [False, True, True, True]
-    assert [m["warm_up_steps"] for m in models] == [0, 0, 4500, 4500]
+    assert [m["warm_up_steps"] for m in models] == [0, 0, 2400, 2400]
     assert [m["name"] for m in models] == ["hierarchical-vae"] * 3 + ["ladder-vae"]
     named = {"name", "batch_norm", "warm_up_steps"}
     rest = [{key: v for key, v in m.items() if key not in named} for m in models]

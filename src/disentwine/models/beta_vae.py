@@ -53,7 +53,7 @@ class BetaVAE(LatentModel):
         )
         self.beta = beta
         self.capacity = capacity
-        self.start_beta = 0.0 if start_beta is None else start_beta
+        self.start_beta = start_beta
         self.warm_up_steps = warm_up_steps
 
     def loss(self, batch: Batch) -> Losses:
@@ -64,7 +64,10 @@ class BetaVAE(LatentModel):
         terms = {"reconstruction": -log_likelihood, "kl": kl}
         if self.capacity is None:
             beta = linear(
-                batch.step, start=self.start_beta, end=self.beta, steps=self.warm_up_steps
+                batch.step,
+                start=0.0 if self.start_beta is None else self.start_beta,
+                end=self.beta,
+                steps=self.warm_up_steps,
             )
             return Losses(terms, {"kl": beta})
         C = linear(batch.step, start=0.0, end=self.capacity, steps=self.warm_up_steps)

@@ -62,7 +62,7 @@ class DIPVAEII(LatentModel):
         )
         self.lambda_od = lambda_od
         self.lambda_d = lambda_d
-        self.start_beta = 1.0 if start_beta is None else start_beta
+        self.start_beta = start_beta
         self.warm_up_steps = warm_up_steps or 0
         self.lambda_3 = lambda_3
 
@@ -79,7 +79,12 @@ class DIPVAEII(LatentModel):
                 "third_moments": third_moment_penalty(q.mean, q.log_variance),
             },
             {
-                "kl": linear(batch.step, start=self.start_beta, end=1.0, steps=self.warm_up_steps),
+                "kl": linear(
+                    batch.step,
+                    start=1.0 if self.start_beta is None else self.start_beta,
+                    end=1.0,
+                    steps=self.warm_up_steps,
+                ),
                 "off_diagonal": self.lambda_od,
                 "diagonal": self.lambda_d,
                 "third_moments": self.lambda_3,
