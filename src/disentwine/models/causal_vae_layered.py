@@ -47,8 +47,8 @@ class LayeredCausalVAE(LayeredModel):
         label_share: share of the labelled training images that are painted from their labels, not
             their codes.
         abduction: how concepts are read from an image: by the encoder's "network" alone, or by
-            "least-squares" between the image and what the concepts would paint, from there: ten times
-            as close, in some twenty times the time. Training does not notice.
+            "least-squares" between the image and what the concepts would paint, from there: closer,
+            above all to causes, and far slower. Training does not notice.
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
         network: the encoder, "compact", "normed", "standard" or "mlp".
