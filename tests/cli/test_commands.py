@@ -44,6 +44,11 @@ def test_train_evaluate_report_runs(command: Any, recipe: Path) -> None:
     listed = command("runs")
     assert "beta-vae" in listed.out
     assert "finished" in listed.out
+    assert command("runs", run).out.count("finished") == 1
+
+    above = command("runs", ".")
+    assert "1 more: disentwine runs runs" in above.out
+    assert "finished" not in above.out
 
 
 def test_a_finished_run_is_not_overwritten(command: Any, recipe: Path) -> None:

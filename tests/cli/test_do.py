@@ -38,6 +38,15 @@ def test_a_picture_is_drawn(command: Any, runs: Path) -> None:
     assert "exists already" in again.err
 
 
+def test_a_concept_is_moved_by_so_much(command: Any, runs: Path) -> None:
+    answer = command("do", runs / "causal", runs / "scene.png", "light_angle-=12.5")
+    assert answer.code == 0, answer.err
+    row = next(line for line in answer.out.splitlines() if "light_angle" in line)
+    before, after = (float(word) for word in row.split() if word.replace(".", "").isdigit())
+    assert after == pytest.approx(before - 12.5, abs=0.02)
+    assert "set" in row
+
+
 def test_a_second_picture_leaves_the_first_alone(command: Any, runs: Path) -> None:
     names = ["counterfactual.png", "counterfactual-2.png"]
     for name in names:
@@ -62,6 +71,8 @@ def test_a_guess_far_from_training_is_said_to_be_one(command: Any, runs: Path) -
         ("causal", "scene.png", "light_angle", "light_angle=1.5; it has none"),
         ("causal", "scene.png", "light_angle=", "got nothing"),
         ("causal", "scene.png", "light_angle=nan", "finite number"),
+        ("causal", "scene.png", "light_angle+=much", "give a number"),
+        ("causal", "scene.png", "light_angle+-=1", "no concept 'light_angle+-'"),
         ("causal", "none.png", "light_angle=60", "none.png"),
         ("plain", "scene.png", "light_angle=60", "without concepts"),
     ],

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from disentwine.contracts.dataset import Dataset, FloatArray, UInt8Array
+    from disentwine.contracts.dataset import Dataset, Do, FloatArray, UInt8Array
     from disentwine.contracts.model import Intervenes
     from disentwine.training.run import Run
+
+Value = float | Callable[[Any], Any]
+SIGNS = {"": 1, "+": 1, "-": -1}
 
 
 def do(
     run: Annotated[Path, typer.Argument(help="A run folder of a model with concepts.")],
     image: Annotated[Path, typer.Argument(help="A PNG or JPEG picture.")],
-    values: Annotated[list[str], typer.Argument(help="Concepts to set, such as light_angle=60.")],
+    values: Annotated[
+        list[str],
+        typer.Argument(
+            help="Concepts to set, such as light_angle=60, or to move, as light_angle+=10."
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(help="Where the picture goes; by default counterfactual.png, or -2, -3, ..."),
@@ -72,13 +82,17 @@ def do(
     if (given_height, given_width) != (height, width):
         given = f"{given_width}x{given_height}"
         print(f"note: of {given} pixels the centre square was resized to {width}x{height}")
-    for warning in _beyond_training(model, dataset, wanted):
+    painted = {
+        name: float(values_after[model.concept_names.index(name)]) if callable(value) else value
+        for name, value in wanted.items()
+    }
+    for warning in _beyond_training(model, dataset, painted):
         print(f"note: {warning}")
     print(f"picture: {target}")
 
 
 def _what_would_be(
-    model: Intervenes, picture: UInt8Array, wanted: Mapping[str, float]
+    model: Intervenes, picture: UInt8Array, wanted: Do
 ) -> tuple[UInt8Array, FloatArray]:
     """The new picture, and the value of each concept in it: as it was painted, where the model tells.
 
@@ -100,24 +114,32 @@ def _what_would_be(
     return after, values[0].numpy()
 
 
-def read_values(words: Sequence[str], names: Sequence[str]) -> dict[str, float]:
-    """Numbers by the names of concepts, from words such as `light_angle=60`.
+def read_values(words: Sequence[str], names: Sequence[str]) -> dict[str, Value]:
+    """What concepts are set to, by their names, from words such as `light_angle=60`.
 
-    >>> read_values(["light_angle=60"], ["light_angle", "shadow_length"])
-    {'light_angle': 60.0}
+    A move by so much is a function of the old value.
+
+    >>> wanted = read_values(["light_angle=60", "shadow_length-=2"], ["light_angle", "shadow_length"])
+    >>> wanted["light_angle"], wanted["shadow_length"](5.0)
+    (60.0, 3.0)
     """
     from disentwine.errors import UsageError, did_you_mean
 
-    wanted: dict[str, float] = {}
+    wanted: dict[str, Value] = {}
     for word in words:
-        name, equals, value = word.partition("=")
-        if name not in names:
-            raise UsageError(f"there is no concept '{name}'. {did_you_mean(name, names)}")
+        left, equals, text = word.partition("=")
+        name = left.rstrip("+-")
+        sign = left[len(name) :]
+        if name not in names or sign not in SIGNS:
+            raise UsageError(f"there is no concept '{left}'. {did_you_mean(name, names)}")
+        if name in wanted:
+            raise UsageError(f"{name}: is given twice; give it once")
         try:
-            wanted[name] = float(value)
+            number = float(text)
         except ValueError:
-            got = f"got '{value}'" if value else "got nothing" if equals else "it has none"
+            got = f"got '{text}'" if text else "got nothing" if equals else "it has none"
             raise UsageError(f"{name}: give a number, as in {name}=1.5; {got}") from None
+        wanted[name] = partial(operator.add, SIGNS[sign] * number) if sign else number
     return wanted
 
 
@@ -137,14 +159,14 @@ def _data_of(run: Run) -> Dataset | None:
 
 
 def _beyond_training(
-    model: Intervenes, dataset: Dataset | None, wanted: Mapping[str, float]
+    model: Intervenes, dataset: Dataset | None, painted: Mapping[str, float]
 ) -> list[str]:
     from disentwine.report.ranges import training_range
 
-    ranges = {name: training_range(model, dataset, name) for name in wanted}
+    ranges = {name: training_range(model, dataset, name) for name in painted}
     return [
-        f"{name}={wanted[name]:g} is outside of what training saw, {low:.4g} to {high:.4g}: "
+        f"{name}={painted[name]:g} is outside of what training saw, {low:.4g} to {high:.4g}: "
         "the picture is a guess"
         for name, (low, high) in ranges.items()
-        if not low <= wanted[name] <= high
+        if not low <= painted[name] <= high
     ]

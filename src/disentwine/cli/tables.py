@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,8 +88,14 @@ def print_runs(runs: Sequence[Run], folder: Path) -> None:
     elif not runs:
         print(f"no runs in {folder}; 'disentwine demo' makes one")
     else:
-        columns = ("run", "model", "data", "state", ">steps", ">best loss", ">minutes")
-        print_table(f"runs in {folder}", columns, [_run_row(run) for run in runs])
+        here = [run for run in runs if folder in (run.path, run.path.parent)]
+        if here:
+            columns = ("run", "model", "data", "state", ">steps", ">best loss", ">minutes")
+            print_table(f"runs in {folder}", columns, [_run_row(run) for run in here])
+        # A study makes dozens: they would hide the others.
+        deeper = Counter(run.path.parent for run in runs if run not in here)
+        for parent, number in deeper.items():
+            print(f"{number} more: disentwine runs {parent}")
 
 
 def _run_row(run: Run) -> tuple[str, ...]:

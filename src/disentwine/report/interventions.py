@@ -30,30 +30,37 @@ def interventions(subject: Subject) -> Section | None:
     index = subject.found.indices[len(subject.found.indices) // 2]
     picture, factors = dataset.images[index], dataset.factors[[index]]
     noise = getattr(dataset, "noise", None)
+    as_it_is, read = picture[None], model.reconstruct(picture[None])
     rows, labels = [], []
     for name, column in zip(model.concept_names, train.T, strict=True):
         least, most = np.nanquantile(column, [0.02, 0.98])
         values = np.linspace(least, most, VALUES)
         stack = np.repeat(picture[None], VALUES, axis=0)
-        rows.append(model.do(stack, {name: values}))
+        rows.append(np.concatenate([read, model.do(stack, {name: values})]))
         labels.append(f"do({name.replace('_', ' ')})\n{number(values[0])} to {number(values[-1])}")
         if isinstance(dataset, Simulates):
             own_noise = None if noise is None else np.repeat(noise[[index]], VALUES)
             truth = dataset.simulate(
                 np.repeat(factors, VALUES, axis=0), {name: values}, noise=own_noise
             )
-            rows.append(truth.images)
+            rows.append(np.concatenate([as_it_is, truth.images]))
             labels.append("truth")
     simulated = isinstance(dataset, Simulates)
-    text = "One test image, and what it would have been had one concept been different."
-    text += " Below each row is what the simulator draws under the same intervention." * simulated
+    text = (
+        "One test image, reconstructed, and what it would have been had one concept been different."
+    )
+    text += (
+        " Below each row are the image itself and what the simulator draws under the same intervention."
+        * simulated
+    )
+    columns = ("as it is", *[""] * VALUES)
     return Section(
         "What would have been",
         text,
         Picture(
             "interventions",
             f"Images under interventions on {', '.join(model.concept_names)}",
-            figures.to_png_bytes(figures.labelled_rows(np.stack(rows), labels)),
+            figures.to_png_bytes(figures.labelled_rows(np.stack(rows), labels, columns)),
         ),
     )
 
