@@ -108,3 +108,8 @@ def test_missing_labels_can_be_allowed() -> None:
 def test_a_few_images_are_too_few() -> None:
     with pytest.raises(DataError, match="only 9; at least 10"):
         Arrays(images=IMAGES[:9])
+
+
+def test_a_misspelt_kind_is_refused() -> None:
+    with pytest.raises(UsageError, match="'ordnal'; choose from"):
+        Arrays(images=IMAGES, factors=FACTORS, names=NAMES, kinds={"lit": "ordnal"})  # type: ignore[dict-item]

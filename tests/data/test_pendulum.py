@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -110,3 +111,8 @@ def test_wrong_use_is_explained(pendulum: Pendulum) -> None:
         pendulum.simulate(pendulum.factors[:1], do={"light_angel": 60})
     with pytest.raises(UsageError, match="multiple of 4"):
         Pendulum(size=50)
+
+
+def test_the_true_graph_cannot_be_changed() -> None:
+    with pytest.raises(nx.NetworkXError):
+        Pendulum(size=32).graph.remove_edge("light_angle", "shadow_length")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, mutual_info_score
 
+from disentwine.causal import Graph
 from disentwine.errors import UsageError
 from disentwine.metrics import (
     action_accuracy,
@@ -15,9 +16,11 @@ from disentwine.metrics import (
     edge_scores,
     factor_accuracy,
     info_mec,
+    irs,
     mig,
     sap,
     shd,
+    z_diff,
 )
 from disentwine.metrics.accuracy import _hinge_bias
 from disentwine.metrics.information import entropy, mutual_information
@@ -194,3 +197,25 @@ def test_actions_and_their_factors() -> None:
         action_accuracy([0, 1], [0.5, 1.5])
     with pytest.raises(UsageError, match="give a row a pair"):
         action_accuracy([0, 1], [0])
+
+
+@pytest.mark.parametrize("n", [60, 200, 300])
+def test_quantities_of_few_samples_are_no_names(n: int) -> None:
+    """Each value occurs once, whatever the number of samples."""
+    v = np.random.default_rng(0).normal(size=(n, 2))
+    assert irs(np.random.default_rng(1).normal(size=(n, 2)), v).value < 0.8
+    assert mig(v, v).value > 0.4
+    assert z_diff(v, v).value > 0.9
+    assert info_mec(v, v).value > 0.5
+
+
+def test_neighbours_of_fewer_samples_than_classes_tell_nothing() -> None:
+    v = np.arange(8.0)[:, None]
+    assert np.isfinite(info_mec(v, v).value)
+
+
+def test_names_and_a_bare_matrix_are_not_compared() -> None:
+    graph = nx.DiGraph([("a", "b"), ("b", "c")])
+    with pytest.raises(UsageError, match="order of nodes nobody knows"):
+        shd(CHAIN, graph)
+    assert shd(Graph(("b", "a", "c"), [[0, 0, 1], [1, 0, 0], [0, 0, 0]]), graph).value == 0

@@ -14,6 +14,7 @@ from disentwine.contracts.model import Batch
 from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.models.causal_vae import CausalLatents
+from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.nn.scm import LinearSCM, MaskLayer
 from disentwine.training.trainer import fixed_noise
 
@@ -222,3 +223,32 @@ def test_the_graph_may_be_learnt_by_the_papers_least_squares() -> None:
     np.testing.assert_allclose(model.graph.weights, wanted.weights, rtol=1e-6)
     with pytest.raises(UsageError, match="give either"):
         CausalVAE.for_data(data, discovery="least-squares", edges=(("cause", "effect"),))
+
+
+@torch.no_grad()
+def test_the_divergence_from_some_labels_is_that_of_their_marginal() -> None:
+    """One label of each image is missing; the reference is torch's, of the block that is left."""
+    model = build().double()
+    q = DiagonalGaussian(*torch.randn(2, 5, 4 * model.dimensions, dtype=torch.double))
+    u, known = torch.randn(5, 4, dtype=torch.double), 1 - torch.eye(5, 4, dtype=torch.double)
+    found = model._label_divergence(q, model.scm.C, u, known)
+    means = model.scm(model.by_concept(q.mean))
+    for n in range(5):
+        kept, total = known[n].bool(), 0.0
+        for d in range(model.dimensions):
+            variance = model.by_concept(q.log_variance)[n, :, d].exp()
+            covariance = (model.scm.C * variance @ model.scm.C.T)[kept][:, kept]
+            prior = MultivariateNormal(
+                u[n, kept], model.label_deviation**2 * torch.eye(int(kept.sum())).double()
+            )
+            total += kl_divergence(MultivariateNormal(means[n, kept, d], covariance), prior)
+        assert found[n].item() == pytest.approx(float(total), rel=1e-9)
+
+
+def test_a_label_without_its_causes_is_not_explained_by_them() -> None:
+    model = build()
+    u = torch.randn(1, 4)
+    z = torch.zeros(1, 4, model.dimensions)
+    without_height = torch.tensor([[1.0, 0, 1, 1]])
+    assert model.graph_terms(z, u, without_height, mask=model.mask)["l_u"].item() == 0
+    assert model.graph_terms(z, u, torch.ones(1, 4), mask=model.mask)["l_u"].item() > 0

@@ -7,7 +7,7 @@ import torch
 from disentwine import fit
 from disentwine.causal.graph import Graph
 from disentwine.contracts.model import Batch
-from disentwine.data import Pendulum
+from disentwine.data import Arrays, Pendulum
 from disentwine.errors import UsageError
 from disentwine.models import LayeredCausalVAE
 from disentwine.nn.painters import EdgePainter, FieldPainter, LayeredDecoder, Painter
@@ -203,3 +203,15 @@ def test_graph_groups_and_background_are_learnt_from_the_data() -> None:
     painted = model.decoder.background.detach().sigmoid().permute(1, 2, 0).numpy()
     median = np.median(pendulum.images[pendulum.split["train"]], axis=0) / 255
     assert np.abs(painted - np.clip(median, 0.01, 0.99)).mean() < 0.01
+
+
+def test_a_hue_that_changes_at_the_same_brightness_is_painted() -> None:
+    u = np.random.default_rng(0).uniform(size=(300, 2))
+    images = np.full((300, 32, 32, 3), 255, np.uint8)
+    images[:, 4:12, 4:12] = (u[:, :1] * 255)[:, None, None]
+    images[:, 20:28, 20:28, 0] = (u[:, 1] * 255)[:, None, None]
+    images[:, 20:28, 20:28, 1] = 255 - images[:, 20:28, 20:28, 0]
+    images[:, 20:28, 20:28, 2] = 0
+    pictures = Arrays(images=images, factors=u, names=("grey", "hue"))
+    model = LayeredCausalVAE.for_data(pictures, edges=())
+    assert (model.decoder.regions.sum((1, 2)) > 0).all()

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from disentwine.data import Arrays
-from disentwine.models import MODELS
+from disentwine.data import Arrays, Pendulum
+from disentwine.errors import UsageError
+from disentwine.models import MODELS, VAE
 from disentwine.testing import check_model, small_grid
 
 NAMES = ("cause", "effect", "outcome", "other")
@@ -125,3 +126,19 @@ def test_the_contract_is_kept(
 def test_the_choices_are_found() -> None:
     for choice in ({}, {"network": "mlp"}, {"likelihood": "gaussian"}, {"warm_up_steps": 5}):
         assert choice in choices("vae")
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ({"latnet": 3}, "Did you mean 'latent'"),
+        ({"latent": -1}, "latent"),
+        ({"likelihood": "gauss"}, "bernoulli"),
+        ({"network": "foo", "latent": 0}, r"latent.*network"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_built(
+    options: dict[str, Any], hint: str
+) -> None:
+    with pytest.raises(UsageError, match=hint):
+        VAE.for_data(Pendulum(size=32), **options)

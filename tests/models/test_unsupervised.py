@@ -12,8 +12,8 @@ from torch import Tensor
 
 from disentwine.contracts.model import Batch, Losses, Model, capabilities
 from disentwine.data import Arrays, Pendulum
-from disentwine.errors import DataError
-from disentwine.models import DCIGN, DIPVAEI, DIPVAEII, VAE, WAEMMD, BetaTCVAE
+from disentwine.errors import DataError, UsageError
+from disentwine.models import DCIGN, DIPVAEI, DIPVAEII, VAE, WAEMMD, BetaTCVAE, BetaVAE
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.objectives.mmd import mmd
 from disentwine.training.trainer import fixed_noise
@@ -224,3 +224,9 @@ def test_wae_does_not_stay_at_a_blank_image_where_most_pixels_are_black() -> Non
         adam.step()
     blank = x.square().mean()
     assert (model.reconstruct(x) - x).square().mean() < blank / 2
+
+
+@pytest.mark.parametrize("model", [BetaVAE, DIPVAEII])
+def test_a_weight_to_start_with_needs_time_to_change(model: Any) -> None:
+    with pytest.raises(UsageError, match="warm_up_steps"):
+        model(image_shape=(16, 16, 1), start_beta=60.0)

@@ -87,3 +87,12 @@ def test_tensors_of_another_form_are_refused(shape, hint):
     model = VAE(image_shape=(32, 32, 3))
     with pytest.raises(UsageError, match=hint):
         model.represent(torch.zeros(shape))
+
+
+def test_tensors_that_were_not_brought_to_the_unit_range_are_refused() -> None:
+    model = VAE(image_shape=(16, 16, 1), latent=2)
+    with pytest.raises(UsageError, match="from 0 to 255"):
+        model.represent(torch.linspace(0, 255, 256).view(1, 1, 16, 16))
+    with pytest.raises(UsageError, match="got NoneType"):
+        model.represent(None)
+    assert model.represent(torch.rand(2, 1, 16, 16).double()).shape == (2, 2)

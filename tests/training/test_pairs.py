@@ -150,9 +150,12 @@ def test_patience_does_not_cut_pretraining_short(monkeypatch: pytest.MonkeyPatch
     assert steps[-1] == PRETRAINING + 3
 
 
-def test_a_run_keeps_the_names_of_actions_that_were_learnt_without(tmp_path: Path) -> None:
+@pytest.mark.parametrize("averaged", [None, 1])
+def test_a_run_keeps_the_names_of_actions_that_were_learnt_without(
+    tmp_path: Path, averaged: int | None
+) -> None:
     model = build(labels="latent", edges="expected")
-    fit(model, DATA, out=tmp_path / "run", **TRAINING)
+    fit(model, DATA, out=tmp_path / "run", **TRAINING, averaged=averaged)
     steps = transitions(DATA)
     rows = steps.pairs["validation"]
     kept: Any = load_run(tmp_path / "run").model
@@ -165,6 +168,17 @@ def test_a_run_keeps_the_names_of_actions_that_were_learnt_without(tmp_path: Pat
     unnamed = kept.retrieve(*steps.batch(rows)[:2]).argmax(1) == rows[:, 2]
     assert told.mean() >= unnamed.mean()
     assert not torch.equal(again.places, kept.places), "or the test would prove nothing"
+
+
+def test_actions_are_kept_with_the_images_they_were_learnt_of() -> None:
+    """An average over all updates would mix in autoencoders of before."""
+    options = TRAINING | {"averaged": 100}
+    model = fit(build(), DATA, **options)
+    plain = fit(build(), DATA, **TRAINING)
+    for own, kept in zip(
+        plain.autoencoder.parameters(), model.autoencoder.parameters(), strict=True
+    ):
+        torch.testing.assert_close(own, kept, rtol=1e-6, atol=1e-7)
 
 
 def test_a_training_that_ends_before_actions_are_learnt_says_so(capsys: Any) -> None:

@@ -340,6 +340,6 @@ def test_options_that_came_later_leave_recipes_of_before_as_they_were() -> None:
 @pytest.mark.parametrize("kept", [False, True])
 def test_options_are_checked_before_a_training_whether_it_is_kept_or_not(tmp_path, kept):
     pictures = small_grid((16, 16, 1))
-    model = VAE.for_data(pictures, likelihood="poisson")
+    model = VAE(image_shape=(16, 16, 1), likelihood="poisson")
     with pytest.raises(UsageError, match=r"VAE.likelihood.*'poisson'"):
         fit(model, pictures, steps=1, out=tmp_path / "run" if kept else None)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from disentwine.data import Arrays
+from disentwine.data import Arrays, Pendulum
 from disentwine.errors import CheckpointError, UsageError
-from disentwine.models import VAE
+from disentwine.models import VAE, CausalVAE
+from disentwine.report.evaluation import evaluate
 from disentwine.training.fit import fit
 from disentwine.training.recipe import Recipe, parse_recipe
 from disentwine.training.run import find_runs, load_run, open_run
@@ -161,3 +162,31 @@ def test_a_run_of_other_pictures_does_not_fit(tmp_path: Path, train: Any, pictur
     options = {"steps": 13, "batch_size": 8, "save_every": 4, "log_every": 3, "threads": 1}
     with pytest.raises(UsageError, match="holds a run of another recipe"):
         fit(VAE.for_data(others, latent=2), others, out=tmp_path / "run", device="cpu", **options)
+
+
+def test_a_data_set_in_memory_is_known_by_its_split_and_names(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (60, 16, 16, 1), dtype=np.uint8)
+    factors = np.random.default_rng(1).normal(size=(60, 2))
+    options: dict[str, Any] = {"steps": 1, "batch_size": 4, "threads": 1}
+
+    def train(names: tuple[str, str], seed: int) -> None:
+        arrays = Arrays(images=images, factors=factors, names=names, seed=seed)
+        fit(VAE.for_data(arrays, latent=2), arrays, out=tmp_path / "run", **options)
+
+    train(("a", "b"), 0)
+    for names, seed in ((("a", "b"), 1), (("x", "y"), 0)):
+        with pytest.raises(UsageError, match="sha256"):
+            train(names, seed)
+
+
+def test_a_model_for_other_data_is_refused() -> None:
+    small, large = Pendulum(size=32), Pendulum(size=64)
+    with pytest.raises(UsageError, match=r"32 x 32 x 3.*64 x 64 x 3"):
+        fit(VAE.for_data(small, latent=2), large, steps=1)
+    images = np.zeros((60, 32, 32, 3), np.uint8)
+    other = Arrays(images=images, factors=np.random.default_rng(0).normal(size=(60, 4)))
+    causal = CausalVAE.for_data(small, edges=tuple(small.graph.edges))
+    with pytest.raises(UsageError, match=r"concepts are pendulum_angle.*factors are factor_0"):
+        fit(causal, other, steps=1)
+    with pytest.raises(UsageError, match="concepts"):
+        evaluate(causal, other, "none")

@@ -16,6 +16,7 @@ RIDGE = 1e-3
 SLACK = 0.05
 """A set explains a pixel when it falls short of all concepts together by no more of its variance."""
 
+MOST_SETS = 100
 LIVELY, FAINT, LEAST_SHARE = 0.02, 0.002, 0.03
 """Pixels that vary more than the first share of the liveliest one's variance decide the groups, and
 those above the second are given to one; sets that fewer than the third choose are noise."""
@@ -38,7 +39,8 @@ def group_concepts(
 
     A pixel is given to the smallest set of concepts that predicts it as well as all of them do,
     by kernel ridge regression on held-out images; where several do, to the set furthest down the
-    graph, since a cause acts on what its effects show through them. Sets that overlap are merged.
+    graph, since a cause acts on what its effects show through them. Sets that overlap are merged. Of many
+    concepts only small sets are tried, and the one of all.
 
     Arguments:
         labels: (n, k), without missing values.
@@ -57,7 +59,7 @@ def group_concepts(
     variance = pixels[rows].var(axis=0)
     moving = np.flatnonzero(variance > FAINT * variance.max())
     y = pixels[rows][:, moving]
-    subsets = [s for size in range(1, k + 1) for s in combinations(range(k), size)]
+    subsets = _subsets(k)
     explained = np.stack([_explained(u[:, subset], y) for subset in subsets])
     # The first of the sets that explain enough is the smallest, and the furthest down the graph.
     depth = {graph.names.index(name): rank for rank, name in enumerate(graph.order)}
@@ -79,6 +81,21 @@ def group_concepts(
         holders = [g for g, group in enumerate(ordered) if set(subsets[s]) <= set(group)]
         owner[pixel] = holders[0] if holders else -1
     return Grouping(tuple(ordered), owner)
+
+
+def _subsets(k: int) -> list[tuple[int, ...]]:
+    """All sets of k concepts, or so many of the smallest as can be tried, and the one of all.
+
+    >>> len(_subsets(4)), len(_subsets(12)), _subsets(12)[-1] == tuple(range(12))
+    (15, 79, True)
+    """
+    found: list[tuple[int, ...]] = []
+    for size in range(1, k):
+        more = list(combinations(range(k), size))
+        if found and len(found) + len(more) > MOST_SETS:
+            break
+        found += more
+    return [*found, tuple(range(k))]
 
 
 def _explained(u: FloatArray, y: NDArray[np.floating]) -> FloatArray:

@@ -78,11 +78,11 @@ def check(name: Name, options: Options = None) -> None:
 
 def open_dataset(name: str, options: list[str]) -> Dataset:
     """A data set by its name, or a folder of images by its path, with `key=value` options."""
+    from disentwine.contracts.schema import check as check_options
+    from disentwine.contracts.schema import schema_of
     from disentwine.data import DATASETS
     from disentwine.errors import UsageError
     from disentwine.training.options import parse_options
-    from disentwine.training.schema import check as check_options
-    from disentwine.training.schema import schema_of
 
     given = parse_options(options)
     if name not in DATASETS and Path(name).is_dir():

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from disentwine.contracts.dataset import Dataset, Do
+from disentwine.contracts.schema import check, schema_of
+from disentwine.errors import UsageError
 
 
 class Batch(NamedTuple):
@@ -87,12 +89,40 @@ class Model(nn.Module, ABC):
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:
         """Build the model with what the data set decides and your options."""
+        cls.check_options(options)
+        if all(name in options for name in cls.fixed_by_data):
+            return cls(**options)
         return cls(**(cls.data_arguments(dataset, options) | options))
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, Any]) -> None:
+        """Refuse what the constructor does not take, all of it in one report."""
+        chosen = {name: value for name, value in options.items() if name not in cls.fixed_by_data}
+        schema = schema_of(cls, without=cls.fixed_by_data)
+        _, problems = check(schema, chosen, section=cls.__name__)
+        if problems:
+            raise UsageError("; ".join(problems))
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments named in `fixed_by_data`, as JSON has them, read from a data set."""
         return {"image_shape": dataset.image_shape}
+
+
+def check_fits(model: Model, dataset: Dataset) -> None:
+    """Refuse a data set of other images or other concepts than the model was built for."""
+    shape: tuple[int, ...] = tuple(getattr(model, "image_shape", dataset.image_shape))
+    if shape != tuple(dataset.image_shape):
+        raise UsageError(
+            f"the model takes images of {' x '.join(map(str, shape))}, and the data set's are "
+            f"{' x '.join(map(str, dataset.image_shape))}; build it with {type(model).__name__}.for_data"
+        )
+    names: tuple[str, ...] = tuple(getattr(model, "concept_names", dataset.names))
+    if names != tuple(dataset.names):
+        raise UsageError(
+            f"the model's concepts are {', '.join(names)}, and the data set's factors are "
+            f"{', '.join(dataset.names) or 'none'}; build it with {type(model).__name__}.for_data"
+        )
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 import networkx as nx
 import numpy as np
@@ -69,6 +70,10 @@ class Arrays(Dataset):
             )
         for name in self.kinds:
             column_index(names, name)
+            if self.kinds[name] not in get_args(Kind):
+                raise UsageError(
+                    f"kinds: '{name}' is {self.kinds[name]!r}; choose from {', '.join(get_args(Kind))}"
+                )
         problems = Problems("the arrays")
         check_enough(len(self.images), problems)
         columns = [

@@ -22,7 +22,9 @@ BLACK, FIREBRICK, SKYBLUE = (0, 0, 0), (178, 34, 34), (135, 206, 250)
 # The mean of .01 max(|N(0, 1)|, 1).
 MEAN_NOISE = 0.01 * (math.erf(math.sqrt(0.5)) + math.sqrt(2 / math.pi / math.e))
 
-GRAPH = nx.DiGraph([("ball_size", "water_height"), ("water_height", "flow"), ("hole", "flow")])
+GRAPH = nx.freeze(
+    nx.DiGraph([("ball_size", "water_height"), ("water_height", "flow"), ("hole", "flow")])
+)
 
 
 def displaced(x: Mapping[str, FloatArray]) -> FloatArray:

@@ -19,10 +19,12 @@ SKY, GROUND = 20.5, -0.5
 SHORTEST_SHADOW = 3.0
 BLACK, FIREBRICK, ORANGE = (0, 0, 0), (178, 34, 34), (255, 165, 0)
 
-GRAPH = nx.DiGraph(
-    (cause, effect)
-    for cause in ("pendulum_angle", "light_angle")
-    for effect in ("shadow_length", "shadow_position")
+GRAPH = nx.freeze(
+    nx.DiGraph(
+        (cause, effect)
+        for cause in ("pendulum_angle", "light_angle")
+        for effect in ("shadow_length", "shadow_position")
+    )
 )
 
 

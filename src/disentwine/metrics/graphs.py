@@ -12,7 +12,8 @@ from disentwine.contracts.score import Score
 from disentwine.errors import UsageError
 
 GraphLike = Any
-"""An adjacency matrix (cause, effect), zero where there is no edge, or a `networkx.DiGraph`."""
+"""An adjacency matrix (cause, effect), zero where there is no edge, a `networkx.DiGraph`, or a graph
+that can become one, such as a model's."""
 
 
 def shd(learnt: GraphLike, true: GraphLike) -> Score:
@@ -57,7 +58,14 @@ def edge_scores(learnt: GraphLike, true: GraphLike) -> Score:
 
 
 def _pair(learnt: GraphLike, true: GraphLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    names = sorted(true.nodes) if isinstance(true, nx.DiGraph) else None
+    learnt, true = (g.to_networkx() if hasattr(g, "to_networkx") else g for g in (learnt, true))
+    named = [isinstance(graph, nx.DiGraph) for graph in (learnt, true)]
+    if any(named) and not all(named):
+        raise UsageError(
+            "one graph has names and the other is a matrix, whose order of nodes nobody knows; give "
+            "both with names, as in Graph(names, matrix), or both as matrices"
+        )
+    names = sorted(true.nodes) if all(named) else None
     a, b = _adjacency(learnt, "learnt", names), _adjacency(true, "true", names)
     if a.shape != b.shape:
         raise UsageError(f"learnt has {len(a)} nodes and true has {len(b)}; give the same nodes")

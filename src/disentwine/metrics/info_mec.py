@@ -127,5 +127,7 @@ def _share_of_best(matrix: FloatArray, *, axis: int) -> float:
 def _neighbour_information(z: FloatArray, y: NDArray[np.int64], seed: int) -> FloatArray:
     from sklearn.feature_selection import mutual_info_classif
 
+    if np.bincount(y).max() < 2:  # no two samples share a class: there are no neighbours to count
+        return np.zeros(z.shape[1])
     information: FloatArray = mutual_info_classif(z, y, discrete_features=False, random_state=seed)
     return information

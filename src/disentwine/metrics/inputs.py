@@ -77,11 +77,16 @@ def classes_of(
 ) -> NDArray[np.int64]:
     """The class of each value: its rank among the distinct ones, or its bin when they are too many.
 
+    Too many are also those of which most occur once, as all do when a quantity is measured of few samples.
+
     >>> classes_of(np.array([0.5, 2.0, 0.5]))
     array([0, 1, 0])
     """
     distinct, classes = np.unique(column, return_inverse=True)
-    return classes if len(distinct) <= most_values else equal_width_bins(column, bins=bins)
+    alone = len(distinct) > bins and 2 * len(distinct) > len(column)
+    if alone or len(distinct) > most_values:
+        return equal_width_bins(column, bins=bins)
+    return classes
 
 
 def equal_width_bins(column: FloatArray, *, bins: int = BINS) -> NDArray[np.int64]:
@@ -120,7 +125,9 @@ def classes_to_predict(factors: FloatArray, kinds: Sequence[Kind] | None) -> NDA
     columns = zip(factors.T, kinds_of(factors, kinds), strict=True)
     return np.stack(
         [
-            classes_of(column, most_values=len(column) if kind == "categorical" else FEW_VALUES)
+            np.unique(column, return_inverse=True)[1]
+            if kind == "categorical"
+            else classes_of(column, most_values=FEW_VALUES)
             for column, kind in columns
         ],
         axis=1,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt
+from disentwine.errors import UsageError
 from disentwine.models.latent import LatentModel, Likelihood
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import Network
@@ -51,6 +52,8 @@ class BetaVAE(LatentModel):
         super().__init__(
             image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
         )
+        if start_beta is not None and (capacity is not None or not warm_up_steps):
+            raise UsageError("start_beta: needs warm_up_steps, and no capacity")
         self.beta = beta
         self.capacity = capacity
         self.start_beta = start_beta

@@ -168,7 +168,7 @@ class CausalModel(Model, Generic[Latents]):
     def _wanted(self, values: Mapping[str, Any], n: int) -> dict[int, Any]:
         """The place of each concept that is set in n images, and what it is set to."""
         for name, value in values.items():
-            if callable(value):
+            if callable(value) or (isinstance(value, Tensor) and value.shape in ((), (n,))):
                 continue
             if np.shape(value) not in ((), (n,)):
                 raise UsageError(f"do: '{name}' needs one value, or one an image")
@@ -196,6 +196,8 @@ class CausalModel(Model, Generic[Latents]):
         """The new value of each image, in the label's own unit."""
         if callable(value):
             value, rows = value(old.cpu().double().numpy()), slice(None)
+        if isinstance(value, Tensor):
+            value = value.detach().cpu()
         new = torch.as_tensor(np.asarray(value), dtype=old.dtype, device=old.device)
         new = new[rows] if new.ndim else new.expand(len(old))
         if new.shape != old.shape:

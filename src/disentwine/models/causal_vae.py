@@ -139,17 +139,25 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
     def _label_divergence(self, q: DiagonalGaussian, C: Tensor, u: Tensor, known: Tensor) -> Tensor:
         r"""$D_{KL}(q(z|x,u) \,\|\, \prod_i \mathcal{N}(u_i, \lambda_2^2))$ of z = C epsilon, over the labels.
 
-        The covariance of z is $C \Sigma C^T$ with $\det C = 1$, since A is acyclic.
+        The covariance of z is $C \Sigma C^T$ with $\det C = 1$, since A is acyclic; where labels of an image
+        are missing, the determinant is that of the block of those known.
         """
         lambda_2 = self.label_deviation
         log_variance = self.by_concept(q.log_variance)
         mean = self.scm(self.by_concept(q.mean))
         variance = torch.einsum("ij,njd->nid", C.square(), log_variance.exp())
         distance = (mean - u[..., None]).square()
-        divergence: Tensor = 0.5 * ((variance + distance) / lambda_2**2 - 1 - log_variance) + log(
-            lambda_2
-        )
-        return (divergence * known[..., None]).sum((1, 2))
+        spread = (variance + distance) / lambda_2**2 - 1
+        if (known == known[:, :1]).all():
+            each = 0.5 * (spread - log_variance) + log(lambda_2)
+            whole: Tensor = (each * known[..., None]).sum((1, 2))
+            return whole
+        covariance = torch.einsum("ij,njd,kj->ndik", C, log_variance.exp(), C)
+        pairs = (known[:, :, None] * known[:, None, :])[:, None]
+        block = covariance * pairs + torch.diag_embed(1 - known)[:, None]
+        each = 0.5 * spread + log(lambda_2)
+        part: Tensor = (each * known[..., None]).sum((1, 2)) - 0.5 * torch.logdet(block).sum(1)
+        return part
 
     def abduct(self, x: Tensor) -> CausalLatents:
         return self.latents(self.posterior(x).mean)

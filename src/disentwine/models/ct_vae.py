@@ -263,6 +263,8 @@ class CTVAE(Model):
             action: its name or number, or several to be done one after the other.
             times: how often.
         """
+        if times < 1:
+            raise UsageError(f"times: an action is done once or more, got {times}")
         several = [action] if isinstance(action, str | int | np.integer) else list(action)
         numbers = [self.action_number(one) for one in several] * times
 
@@ -281,6 +283,8 @@ class CTVAE(Model):
             x: images, see `reconstruct`.
             y: as many of the same form.
         """
+        if not isinstance(x, Tensor):
+            x, y = np.asarray(x), np.asarray(y)
         if x.shape != y.shape:
             raise UsageError(f"x {tuple(x.shape)} and y {tuple(y.shape)} must be pairs of images")
         tensors = isinstance(x, Tensor)

@@ -15,6 +15,9 @@ from disentwine.causal.linear import discover_linear
 from disentwine.contracts.dataset import Dataset, FloatArray
 from disentwine.errors import DataError, UsageError
 
+COARSEST = 1e5
+"""Deviations that labels may lie away from zero: a float32 has seven digits."""
+
 Discovery = Literal["independence", "least-squares"]
 
 
@@ -33,6 +36,12 @@ def label_arguments(dataset: Dataset, *, needed_by: str) -> dict[str, Any]:
             raise DataError(
                 f"{needed_by}: '{name}' has fewer than two different values among the training "
                 f"labels; label more images, or leave it out"
+            )
+        centre, spread = np.nanmean(column), np.nanstd(column)
+        if abs(centre) > COARSEST * spread:
+            raise DataError(
+                f"{needed_by}: '{name}' varies by {spread:.3g} around {centre:.6g}, which numbers of "
+                f"single precision cannot tell apart; subtract {centre:.6g} from it"
             )
     return {
         "image_shape": dataset.image_shape,

@@ -15,7 +15,7 @@ from disentwine.causal.graph import Graph
 from disentwine.causal.grouping import Grouping, group_concepts
 from disentwine.causal.knowledge import Knowledge
 from disentwine.causal.labels import checked_labels
-from disentwine.contracts.dataset import Dataset
+from disentwine.contracts.dataset import Dataset, FloatArray, UInt8Array
 from disentwine.models.backgrounds import median_logits
 from disentwine.models.causal import CausalModel, Edges
 from disentwine.models.labels import complete_labels
@@ -28,6 +28,9 @@ from disentwine.nn.perceptron import perceptron
 FREQUENCIES = 4
 GROUPS_FROM = 2000
 ERROR_PACE = 0.01
+HIDDEN = 0.05
+"""Of a channel's variance: where the mean of all channels has less, it hides what changes."""
+
 REACH = 32
 """A painter may paint this share of the image's height beyond the pixels that are its own."""
 
@@ -107,15 +110,24 @@ class LayeredModel(CausalModel[Tensor]):
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
+        return cls._decided_by(dataset, options)[0]
+
+    @classmethod
+    def _decided_by(
+        cls, dataset: Dataset, options: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], Tensor]:
+        """The arguments that the data set decides, and the region of each group."""
         fixed = super().data_arguments(dataset, options)
         grouping = _grouping(dataset, Graph.from_json(fixed["learnt_graph"]))
-        boxes = tuple(_box(region) for region in _regions(grouping, dataset.image_shape))
-        return fixed | {"groups": grouping.groups, "boxes": boxes}
+        regions = _regions(grouping, dataset.image_shape)
+        boxes = tuple(_box(region) for region in regions)
+        return fixed | {"groups": grouping.groups, "boxes": boxes}, regions
 
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:
-        model = super().for_data(dataset, **options)
-        regions = _regions(_grouping(dataset, model.start), dataset.image_shape)
+        cls.check_options(options)
+        fixed, regions = cls._decided_by(dataset, options)
+        model = super().for_data(dataset, **(fixed | options))
         with torch.no_grad():
             model.decoder.background.copy_(median_logits(dataset))
             model.decoder.regions.copy_(regions)
@@ -240,5 +252,20 @@ def _grouping(dataset: Dataset, graph: Graph) -> Grouping:
     checked_labels(dataset.factors[train], dataset.names)
     labelled = train[np.isfinite(dataset.factors[train]).all(axis=1)]
     some = np.random.default_rng(0).permutation(labelled)[:GROUPS_FROM]
-    brightness = dataset.images[some].mean(axis=-1).reshape(len(some), -1) / 255
-    return group_concepts(dataset.factors[some], brightness, graph)
+    shown = brightness(dataset.images[some]).reshape(len(some), -1) / 255
+    return group_concepts(dataset.factors[some], shown, graph)
+
+
+def brightness(images: UInt8Array) -> FloatArray:
+    """(n, height, width, channels) to (n, height, width): the mean of the channels or, where it hides a
+    change of hue, the channel that changes most.
+
+    >>> red_to_green = np.array([[200, 0, 0], [100, 100, 0], [0, 200, 0]], np.uint8)
+    >>> brightness(red_to_green.reshape(3, 1, 1, 3))[:, 0, 0]
+    array([200., 100.,   0.])
+    """
+    grey, variances = images.mean(axis=-1), images.var(axis=0)
+    liveliest = variances.argmax(axis=-1)[None, ..., None]
+    hidden = grey.var(axis=0) < HIDDEN * variances.max(axis=-1)
+    hue = np.take_along_axis(images, liveliest, axis=-1)[..., 0]
+    return np.asarray(np.where(hidden, hue, grey))

@@ -42,7 +42,8 @@ class LinearCausalModel(CausalModel[Latents]):
     ) -> dict[str, Tensor]:
         r"""$H(A)$, $l_u = \|u - A^T u\|^2$ and $l_m = \sum_i \|z_i - g_i(A_i \circ z)\|^2$.
 
-        Concepts without causes have nothing to be explained by and are left out. Labels are
+        Concepts without causes have nothing to be explained by and are left out, and so are labels of which
+        a cause's is missing. Labels are
         standardised here, so that no function need bring $A^T u$ into their range.
 
         References: CausalVAE, M. Yang et al., 2021, eqs 11 to 13; Causal Representation Learning via WAE,
@@ -55,8 +56,9 @@ class LinearCausalModel(CausalModel[Latents]):
             mask: its $g_i$.
         """
         A, caused = self.scm.A, self.scm.edges.any(dim=0)
+        whole = known * ((1 - known) @ self.scm.edges.to(known) == 0)
         return {
             "acyclicity": acyclicity(A),
-            "l_u": ((u - u @ A) * known)[:, caused].square().sum(1),
+            "l_u": ((u - u @ A) * whole)[:, caused].square().sum(1),
             "l_m": (z - mask(z, A))[:, caused].square().sum((1, 2)),
         }

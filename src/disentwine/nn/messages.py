@@ -190,5 +190,5 @@ def neighbours(rows: int, columns: int) -> Tensor:
 
 def drawn_noise(network: Attention | Neighbours, x: Tensor) -> Tensor:
     """z (n, noise) of a noise node; its mean in evaluation."""
-    z = torch.randn(len(x), network.noise, device=x.device, dtype=x.dtype)
-    return z if network.training else torch.zeros_like(z)
+    shape = (len(x), network.noise)
+    return x.new_empty(shape).normal_() if network.training else x.new_zeros(shape)

@@ -16,6 +16,10 @@ CHUNK = 256
 """How many pictures pass through a network at once, so that a whole data set needs little memory."""
 
 
+SPILL = 0.5
+"""How far from [0, 1] resized pictures may lie; what is further was not brought there."""
+
+
 def to_unit_range(pictures: Tensor) -> Tensor:
     """`uint8` (n, height, width, channels) to [0, 1] (n, channels, height, width), channels-last.
 
@@ -69,7 +73,9 @@ def answer_in_kind(
                 if x.ndim != 4:
                     raise _not_pictures(x)
                 _check_shape((*x.shape[2:], x.shape[1]), needed)
-                return answer(x, slice(0, len(x)))
+                if len(x) and (x.min() < -SPILL or x.max() > 1 + SPILL):
+                    raise _not_pictures(x)
+                return answer(x.to(next(module.parameters())), slice(0, len(x))).to(x.device)
             pictures, single = _as_stack(x)
             _check_shape(tuple(pictures.shape[1:]), needed)
             weight = next(module.parameters())
@@ -86,9 +92,7 @@ def answer_in_kind(
 
 
 def _as_stack(x: Any) -> tuple[Tensor, bool]:
-    pictures = (
-        x if isinstance(x, Tensor) else torch.from_numpy(np.require(x, requirements=("C", "W")))
-    )
+    pictures = x if isinstance(x, Tensor) else _from_array(x)
     if pictures.dtype != torch.uint8 or pictures.ndim not in (3, 4):
         raise _not_pictures(pictures)
     if len(pictures) == 0:
@@ -96,10 +100,18 @@ def _as_stack(x: Any) -> tuple[Tensor, bool]:
     return (pictures[None], True) if pictures.ndim == 3 else (pictures, False)
 
 
+def _from_array(x: Any) -> Tensor:
+    try:
+        return torch.from_numpy(np.require(x, requirements=("C", "W")))
+    except (TypeError, ValueError):
+        raise UsageError(f"images must be arrays or tensors; got {type(x).__name__}") from None
+
+
 def _not_pictures(x: Tensor) -> UsageError:
     return UsageError(
         "images must be uint8 arrays (height, width, channels) or a stack of them, or float "
         f"tensors (n, channels, height, width) in [0, 1]; got {x.dtype} of shape {tuple(x.shape)}"
+        + (f" from {x.min():g} to {x.max():g}" if x.numel() else "")
     )
 
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from disentwine.contracts.dataset import Dataset, IndexArray
-from disentwine.contracts.model import Intervenes, Model, Quantizes
+from disentwine.contracts.model import Intervenes, Model, Quantizes, check_fits
 from disentwine.contracts.score import Score
 from disentwine.data.splits import spread
 from disentwine.errors import DataError
@@ -142,9 +142,10 @@ def evaluate(
     >>> [score.name for score in found.scores]
     ['loss', 'reconstruction', 'kl', 'reconstruction-error', 'active-units', 'mig']
     """
+    check_fits(model, dataset)
     split, indices = held_out(dataset, limit)
     model.eval()
-    source = BatchSource(dataset, device=next(model.parameters()).device)
+    source = BatchSource.like(model, dataset)
     means = _WeightedMeans()
     codes = []
     order = in_mixed_order(np.arange(len(indices)))

@@ -47,7 +47,7 @@ def exogenous_scores(
     if not isinstance(model, Exogenous) or len(labelled) < 2:
         return []
     some = spread(labelled, TESTED)
-    batch = BatchSource(dataset, device=next(model.parameters()).device).take(some)
+    batch = BatchSource.like(model, dataset).take(some)
     with evaluating(model):
         code = model.exogenous(batch.x, batch.u)
         slopes = model.injectivity(batch.x[spread(np.arange(len(some)), DECODED)])

@@ -74,7 +74,7 @@ def causes(subject: Subject) -> Section | None:
     text = "The graph over the concepts. On an edge is its weight"
     text += "." if graph.confidence is None else " and, in brackets, how sure it is."
     if true is not None:
-        distance = int(shd(graph.to_networkx(), true).value)
+        distance = int(shd(graph, true).value)
         text += (
             " It is the true graph, edge for edge."
             if distance == 0

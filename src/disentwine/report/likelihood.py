@@ -53,7 +53,7 @@ def log_likelihood(
     if not isinstance(model, Scores):
         raise UsageError(f"{type(model).__name__} has no log_weights, so it gives no likelihood")
     scores: Scores = model
-    source = BatchSource(dataset, device=next(model.parameters()).device)
+    source = BatchSource.like(model, dataset)
     model.eval()
 
     def chunks(batch: IndexArray) -> Iterator[FloatArray]:

@@ -74,7 +74,9 @@ def score_codes(
     >>> score_codes(v, v, [Factor("a"), Factor("b")], metrics=["mig"]).scores[0].name
     'mig'
     """
-    names = chosen_metrics(metrics)
+    names, each = chosen_metrics(metrics), list(seeds)
+    if not each:
+        raise UsageError("seeds: give at least one")
     if factors.shape[1] == 0:
         return Scores([], dict.fromkeys(names, "the data set has no factors"))
     labelled = np.isfinite(factors).all(axis=1)
@@ -100,7 +102,7 @@ def score_codes(
         if discrete_codes:
             options["discrete_codes"] = True
         try:
-            scores += _over_seeds(METRICS[name], z, v[:, varies], list(seeds), kept, options)
+            scores += _over_seeds(METRICS[name], z, v[:, varies], each, kept, options)
         except DisentwineError as error:
             skipped[name] = str(error)
     return Scores(scores, skipped)

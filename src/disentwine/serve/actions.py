@@ -111,7 +111,7 @@ def step(dataset: Dataset, row: FloatArray, action: str) -> FloatArray | None:
     if not len(here):
         return None
     place = int(here[0]) + STEPS[sign]
-    if dataset.spec[column].cyclic and len(grid) > 2:
+    if dataset.goes_round(column) and len(grid) > 2:
         place %= len(grid)
     if not 0 <= place < len(grid):
         return None

@@ -184,7 +184,7 @@ def measure(run: Run, *, limit: int = LIMIT, reader_steps: int = STEPS_OF_READER
     if found.codes is not None and limit > PAPERS_N:
         scores += _on_few_images(found.codes, dataset.factors[found.indices], run.recipe.seed)
     if isinstance(model, Intervenes) and dataset.graph is not None:
-        scores.append(shd(model.graph.to_networkx(), dataset.graph))
+        scores.append(shd(model.graph, dataset.graph))
     if isinstance(model, Intervenes) and isinstance(dataset, Simulates):
         # A judge sees every label, however few of them the model had.
         data = {key: value for key, value in run.recipe.data.items() if key != "labelled"}

@@ -55,7 +55,7 @@ def measure(run: Run, *, limit: int = LIMIT) -> list[Score]:
     found = evaluate(model, dataset, ["mic-tic"], seed=seed, limit=limit)
     scores = [brief(score) for score in found.scores if score.name.startswith(KEPT)]
     if isinstance(model, Intervenes) and dataset.graph is not None:
-        scores.append(shd(model.graph.to_networkx(), dataset.graph))
+        scores.append(shd(model.graph, dataset.graph))
     scores += [over_concepts(scores, name) for name in ("ratio", "share")]
     return scores + sharpness_scores(model, dataset, found.indices, seed=seed)
 

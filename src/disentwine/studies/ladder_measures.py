@@ -74,7 +74,7 @@ def activity(model: HierarchicalModel, kl: FloatArray, *, n: int) -> list[Score]
 
 def unit_kl(model: HierarchicalModel, dataset: Dataset, indices: IndexArray) -> FloatArray:
     """The mean of `unit_divergences` over images, (units,) nats, with noise that is always the same."""
-    source = BatchSource(dataset, device=next(model.parameters()).device)
+    source = BatchSource.like(model, dataset)
     with evaluating(model), fixed_noise(0):
         found = [
             model.unit_divergences(source.take(indices[start : start + VALIDATION_BATCH]).x)

@@ -57,12 +57,19 @@ class Average:
 
     @contextmanager
     def worn(self) -> Iterator[None]:
-        """The model has the average inside, and its own weights again outside."""
+        """The model has the average inside, and its own weights again outside.
+
+        Whole numbers that change inside, such as which name an action was found to have, belong to
+        the average.
+        """
         own = {name: value.clone() for name, value in self.model.state_dict().items()}
         _put(self.weights, into=self.model)
         try:
             yield
         finally:
+            for name, value in self.model.state_dict().items():
+                if not value.is_floating_point():
+                    self.weights[name].copy_(value)
             _put(own, into=self.model)
 
 

@@ -10,8 +10,9 @@ from typing import Literal, TypeVar
 import torch
 
 from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import Model, Watched
+from disentwine.contracts.model import Model, Watched, check_fits
 from disentwine.contracts.ranges import Count, Positive
+from disentwine.contracts.schema import check, schema_of
 from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError, warn
 from disentwine.progress import ProgressBar
 from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps, load_weights
@@ -20,11 +21,10 @@ from disentwine.training.memory import keep_freed_memory
 from disentwine.training.one_factor import with_batches_for
 from disentwine.training.recipe import NOT_IN_RECIPES, check_options, recipe_of, seed_problems
 from disentwine.training.run import Run, is_run, open_run
-from disentwine.training.schema import check, schema_of
 from disentwine.training.signals import PoliteStop
 from disentwine.training.trainer import Trainer
 
-Precision = Literal["32-true", "64-true", "16-mixed", "bf16-mixed"]
+Precision = Literal["32-true", "64-true", "bf16-mixed"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
 ModelType = TypeVar("ModelType", bound=Model)
 OnSave = Callable[[Model, int], None]
@@ -111,6 +111,7 @@ def fit(
         if len(dataset.split[name]) == 0:
             raise DataError(f"the {name} split is empty: give the data set more images")
     check_options(model)
+    check_fits(model, dataset)
     recipe = recipe_of(model, dataset, training=training, seed=seed) if out is not None else None
     dataset = with_batches_for(model, dataset)
     keep_freed_memory()

@@ -15,11 +15,11 @@ import yaml
 
 from disentwine.contracts.dataset import Acting, Dataset
 from disentwine.contracts.model import Model
+from disentwine.contracts.schema import check, schema_of
 from disentwine.data import DATASETS
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.models import MODELS
 from disentwine.training.options import parse_options
-from disentwine.training.schema import check, schema_of
 
 SECTIONS = ("data", "model", "training", "seed")
 NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
@@ -204,7 +204,11 @@ def check_options(model: Model) -> None:
 
 def _digest(dataset: Dataset) -> str:
     """What tells one data set in memory from another, so that a run is not resumed on the wrong one."""
-    digest = hashlib.sha256(repr(dataset.image_shape).encode())
+    edges = None if dataset.graph is None else sorted(dataset.graph.edges)
+    about = (dataset.image_shape, dataset.spec, edges, dataset.stochastic)
+    digest = hashlib.sha256(repr(about).encode())
+    for part in sorted(dataset.split):
+        digest.update(np.ascontiguousarray(dataset.split[part]).data)
     for start in range(0, len(dataset), 4096):
         rows = slice(start, start + 4096)
         digest.update(np.ascontiguousarray(dataset.images[rows]).data)

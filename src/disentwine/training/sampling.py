@@ -6,11 +6,11 @@ Because nothing is remembered, a resumed run draws the same batches as one that 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Batch
@@ -91,6 +91,12 @@ class BatchSource:
         if self.in_memory:
             self.images = torch.from_numpy(dataset.images)
         self.factors = torch.tensor(dataset.factors, dtype=dtype)
+
+    @classmethod
+    def like(cls, model: nn.Module, dataset: Dataset) -> Self:
+        """Batches where a model's weights are, in their precision."""
+        weight = next(model.parameters())
+        return cls(dataset, device=weight.device, dtype=weight.dtype)
 
     def take(self, indices: IndexArray, *, step: int = 0) -> Batch:
         where = torch.from_numpy(indices)

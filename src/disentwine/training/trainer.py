@@ -122,7 +122,8 @@ class Trainer:
             self.model.after_update()
         self.step += 1
         if self.average is not None:
-            self.average.follow(self.step)
+            # What is averaged while images are learnt is not what actions are learnt of.
+            self.average.follow(self.step - self.pretraining * (self.step > self.pretraining))
         # Built anew in the order of the terms, which a checkpoint does not keep.
         counted = means | {"updates": 1.0}
         self.sums = {name: self.sums.get(name, 0.0) + value for name, value in counted.items()}
@@ -165,7 +166,7 @@ class Trainer:
         if not isinstance(model, NamesActions) or not model.nameless or self._early(self.step):
             return
         x, y, action = held_out.pairs.T
-        with fixed_noise(self.seed):
+        with fixed_noise(self.seed), self.as_kept():
             model.match(self.dataset.images[x], self.dataset.images[y], action)
 
     def note_score(self, score: float) -> bool:

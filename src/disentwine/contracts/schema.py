@@ -26,7 +26,10 @@ def schema_of(function: Callable[..., Any], *, without: Collection[str] = ()) ->
     target = function.__init__ if inspect.isclass(function) else function
     hints = get_type_hints(target, include_extras=True)
     arguments: dict[str, Any] = {
-        name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+        name: (
+            hints.get(name, Any),
+            ... if parameter.default is parameter.empty else parameter.default,
+        )
         for name, parameter in inspect.signature(function).parameters.items()
         if name not in without
     }
