@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from disentwine import VAE
+from disentwine.contracts.dataset import Factor
 from disentwine.contracts.model import Batch, Losses, Quantizes
 from disentwine.data import Arrays
 from disentwine.errors import UsageError
@@ -137,3 +138,19 @@ def test_codes_come_in_the_order_of_their_images(sorted_shades: Arrays) -> None:
     assert found.codes is not None
     expected = model.represent(sorted_shades.images[found.indices])
     assert np.allclose(found.codes, expected, atol=1e-5)
+
+
+def test_metrics_that_would_learn_thousands_of_names_are_left_out() -> None:
+    v = np.arange(600.0)[:, None] // 2
+    found = score_codes(v, v, [Factor("character", "categorical")], metrics=["dci", "mig"])
+    assert [score.name for score in found.scores] == ["mig"]
+    assert found.skipped["dci"].startswith("'character' has 300 names, more than 256")
+
+
+def test_seeds_may_come_one_by_one() -> None:
+    v = np.random.default_rng(0).integers(0, 4, (100, 2)).astype(float)
+    spec = [Factor("a"), Factor("b")]
+    found = score_codes(v, v, spec, metrics=["mig", "sap"], seeds=(seed for seed in [0]))
+    assert [score.name for score in found.scores] == ["mig", "sap"]
+    with pytest.raises(UsageError, match="at least one"):
+        score_codes(v, v, spec, seeds=())

@@ -18,6 +18,9 @@ from disentwine.metrics.registry import METRICS, Metric
 MEASURED_TOGETHER = {"mic": "mic-tic", "tic": "mic-tic"}
 """Scores that one metric answers with, by their own names."""
 
+MOST_NAMES = 256
+"""Of one factor, for metrics that learn to tell them apart: of thousands it takes hours."""
+
 NO_QUANTITIES = "it compares quantities, and these codes are names out of codebooks"
 
 MetricNames = Literal["all", "none"] | Sequence[str]
@@ -88,11 +91,19 @@ def score_codes(
         return Scores([], dict.fromkeys(names, "no factor varies among these images"))
     kinds = [factor.kind for factor, kept in zip(spec, varies, strict=True) if kept]
     kept = [factor.name for factor, kept in zip(spec, varies, strict=True) if kept]
+    crowded = [
+        f"'{name}' has {len(np.unique(column)):,} names"
+        for name, kind, column in zip(kept, kinds, v[:, varies].T, strict=True)
+        if kind == "categorical" and len(np.unique(column)) > MOST_NAMES
+    ]
     scores: list[Score] = []
     skipped: dict[str, str] = {}
     for name in names:
         if discrete_codes and not METRICS[name].takes_names:
             skipped[name] = NO_QUANTITIES
+            continue
+        if crowded and METRICS[name].takes_kinds:
+            skipped[name] = f"{crowded[0]}, more than {MOST_NAMES} to be learnt by a classifier"
             continue
         if on_metric is not None:
             on_metric(name)
