@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from disentwine.data.files import find_file, load_npz, stream_npz, verify
+from disentwine.data.files import find_file, load_npz, stream_npz
 from disentwine.errors import DataError
 
 ABOUT = {"dataset": "moons", "source": "https://moons.example", "licence": "name the authors"}
@@ -42,14 +41,6 @@ def test_an_unset_folder_is_said_to_be_unset(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("DISENTWINE_DATA", raising=False)
     with pytest.raises(DataError, match=r"DISENTWINE_DATA is not set.*export DISENTWINE_DATA="):
         find_file(["a.bin"], **ABOUT)
-
-
-def test_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.bin"
-    path.write_bytes(b"moon")
-    assert verify(path, hashlib.sha256(b"moon").hexdigest()) == path
-    with pytest.raises(DataError, match="fetch it again"):
-        verify(path, hashlib.sha256(b"sun").hexdigest())
 
 
 def test_reads_only_the_keys_asked_for_and_never_a_pickle(tmp_path: Path) -> None:

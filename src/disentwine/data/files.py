@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import zipfile
 import zlib
@@ -66,18 +65,6 @@ def refusing_damage(path: Path) -> Iterator[None]:
             f"{path} cannot be read ({error}); it is damaged or not the published file: "
             f"fetch it again"
         ) from error
-
-
-def verify(path: Path, sha256: str) -> Path:
-    """Return `path` if its SHA-256 is the published one, else refuse it."""
-    with refusing_damage(path), path.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found != sha256.lower():
-        raise DataError(
-            f"{path} has SHA-256 {found}, but the published file has {sha256.lower()}; "
-            f"it is damaged or another version: fetch it again"
-        )
-    return path
 
 
 def load_npz(path: Path, keys: Sequence[str]) -> dict[str, NDArray[Any]]:

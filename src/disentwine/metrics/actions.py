@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from disentwine.contracts.dataset import UInt8Array
 from disentwine.contracts.score import Score
 from disentwine.errors import UsageError
 from disentwine.metrics.accuracy import action_accuracy, factor_accuracy
+from disentwine.metrics.reconstruction import squared_error
 
 
 def retrieval_scores(
@@ -100,9 +101,3 @@ def intervention_scores(
             details={"about": "the same over that of the image before the action"},
         ),
     )
-
-
-def squared_error(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
-    """Mean squared difference of pixels in [0, 1]."""
-    difference = (a.astype(np.float32) - b.astype(np.float32)) / 255
-    return float(np.square(difference).mean(dtype=np.float64))

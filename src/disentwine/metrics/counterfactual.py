@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from disentwine.contracts.dataset import UInt8Array
 from disentwine.contracts.score import Score
 from disentwine.errors import UsageError
+from disentwine.metrics.reconstruction import squared_error
 
 
 def counterfactual_scores(
@@ -42,8 +42,8 @@ def counterfactual_scores(
     for name, stack in stacks.items():
         if stack.shape != factual.shape or stack.size == 0:
             raise UsageError(f"{name} has shape {stack.shape}, factual has {factual.shape}")
-    error, own = _mse(predicted, truth), _mse(reconstructed, factual)
-    nothing = _mse(factual, truth)
+    error, own = squared_error(predicted, truth), squared_error(reconstructed, factual)
+    nothing = squared_error(factual, truth)
     details = {"error": error, "reconstruction_error": own, "doing_nothing": nothing}
     n = len(factual)
     tiny = np.finfo(float).tiny
@@ -51,8 +51,3 @@ def counterfactual_scores(
         Score(f"counterfactual-ratio:{concept}", error / max(own, tiny), n, details=details),
         Score(f"counterfactual-share:{concept}", error / max(nothing, tiny), n, details=details),
     )
-
-
-def _mse(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
-    difference = (a.astype(np.float32) - b.astype(np.float32)) / 255
-    return float(np.square(difference).mean(dtype=np.float64))

@@ -27,10 +27,15 @@ def reconstruction_error(originals: NDArray[np.uint8], reconstructions: NDArray[
             f"originals {originals.shape} and reconstructions {reconstructions.shape} must be "
             f"stacks of the same shape with at least one image"
         )
-    difference = originals.astype(np.float32) - reconstructions.astype(np.float32)
     return Score(
         "reconstruction-error",
-        float(np.square(difference / 255).mean(dtype=np.float64)),
+        squared_error(originals, reconstructions),
         n=len(originals),
         details={"about": "mean squared error of a pixel on the scale from 0 to 1"},
     )
+
+
+def squared_error(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
+    """Mean squared difference of pixels in [0, 1]."""
+    difference = (a.astype(np.float32) - b.astype(np.float32)) / 255
+    return float(np.square(difference).mean(dtype=np.float64))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from disentwine.nn.convolutional import ImageShape
+from disentwine.nn.grid import Sum
 
 
 def fourier_features(t: Tensor, frequencies: int) -> Tensor:
@@ -169,13 +170,6 @@ def _places(image_shape: ImageShape) -> Tensor:
     return torch.stack([x, y], dim=-1).flatten(0, 1) / (max(height, width) / 2)
 
 
-class _Sum(nn.ModuleList):
-    """What several painters paint together."""
-
-    def forward(self, z: Tensor) -> Tensor:
-        return torch.stack([painter(z) for painter in self]).sum(0)
-
-
 Painters = tuple[type[Painter | EdgePainter | FieldPainter], ...]
 SHARING: Painters = (EdgePainter, FieldPainter)
 
@@ -222,7 +216,7 @@ class LayeredDecoder(nn.Module):
         self.register_buffer("regions", torch.ones(len(groups), height, width))
         self.background = nn.Parameter(torch.zeros(channels, height, width))
         self.painters = nn.ModuleList(
-            _Sum(
+            Sum(
                 kind(concepts=len(group), image_shape=(bottom - top, right - left, channels))
                 for kind in ((Painter,) if len(group) == 1 else together or SHARING)
             )

@@ -13,7 +13,8 @@ from disentwine.contracts.score import Score
 from disentwine.contracts.transitions import Transitions
 from disentwine.data.transitions import transitions
 from disentwine.errors import DataError, UsageError
-from disentwine.metrics.actions import intervention_scores, retrieval_scores, squared_error
+from disentwine.metrics.actions import intervention_scores, retrieval_scores
+from disentwine.metrics.reconstruction import squared_error
 from disentwine.report.reader import Reader
 from disentwine.report.stepping import Steps
 
