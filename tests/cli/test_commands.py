@@ -150,6 +150,10 @@ def test_a_finished_demo_is_shown_again(command: Any, monkeypatch: pytest.Monkey
     assert again.code == 0
     assert "finished already" in again.out
     assert first.out.splitlines()[-1] == again.out.splitlines()[-1]
+    assert command("train", "demo", "model.latent=7", "--out", "runs/other").code == 0
+    other = command("demo", "--out", "runs/other")
+    assert other.code == 2
+    assert "model.latent was 7" in other.err
 
 
 def test_scores_are_told_also_where_they_cannot_be_kept(

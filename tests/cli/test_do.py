@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from disentwine import VAE, CausalVAE, data, fit
+from disentwine import VAE, CausalVAE, data, fit, load_run
+from disentwine.data.splits import examples
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +75,7 @@ def test_a_guess_far_from_training_is_said_to_be_one(command: Any, runs: Path) -
         ("causal", "scene.png", "light_angle+=much", "give a number"),
         ("causal", "scene.png", "light_angle+-=1", "no concept 'light_angle+-'"),
         ("causal", "none.png", "light_angle=60", "none.png"),
+        ("causal", "causal", "light_angle=60", "is a folder"),
         ("plain", "scene.png", "light_angle=60", "without concepts"),
     ],
 )
@@ -92,3 +94,16 @@ def test_the_report_shows_interventions_and_the_graph(command: Any, runs: Path) 
     page = (runs / "causal" / "report.html").read_text()
     assert "What would have been" in page
     assert "It is the true graph, edge for edge." in page
+
+
+def test_a_test_image_is_taken_by_its_name_on_the_page(command: Any, runs: Path) -> None:
+    answer = command("do", runs / "causal", "t-0", "light_angle=60", "--out", "moved.png")
+    assert answer.code == 0, answer.err
+    pendulum = data.Pendulum(size=32)
+    picture = pendulum.images[examples(pendulum.split)[0]]
+    moved = load_run(runs / "causal").model.do(picture, light_angle=60)
+    np.testing.assert_array_equal(np.asarray(Image.open("moved.png")), moved)
+    assert "resized" not in answer.out
+    none = command("do", runs / "causal", "t-5000", "light_angle=60")
+    assert none.code == 2
+    assert "1,826 are at hand" in none.err

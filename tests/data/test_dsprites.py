@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from disentwine.data.dsprites import FILES, DSprites, Variant
+from disentwine.data import dsprites
+from disentwine.data.dsprites import FILES, DSprites, Variant, thinned_rows
 from disentwine.data.shapes2d import GRID, Shapes2D
 from disentwine.errors import DataError
 
@@ -139,3 +140,30 @@ def test_the_random_real_images_are_as_drawn() -> None:
     some = np.arange(0, len(data), 10)
     drawn = Shapes2D().simulate(data.factors[some]).images
     assert (drawn != data.images[some]).sum() <= 3
+
+
+@needs_real
+def test_the_grid_is_every_so_many_rows_of_the_published_file() -> None:
+    path = Path(os.environ["DISENTWINE_DATA"], "dsprites", FILES["grid"])
+    with np.load(path) as arrays:
+        np.testing.assert_array_equal(thinned_rows(), arrays["original_dataset_indices"])
+
+
+def test_the_grid_is_taken_from_the_published_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez(folder / FILES["full"], **made("full"))
+    monkeypatch.setattr(dsprites, "thinned_rows", lambda: np.array([3, 5, 8]))
+    everything, grid = DSprites(), DSprites(variant="grid")
+    np.testing.assert_array_equal(grid.factors, everything.factors[[3, 5, 8]])
+    np.testing.assert_array_equal(grid.images[:], everything.images[[3, 5, 8]])
+
+
+@pytest.mark.parametrize(
+    ("variant", "where"), [("grid", "which holds these images, too"), ("rerender", "nowhere")]
+)
+def test_a_file_of_our_own_is_not_said_to_be_published(
+    folder: Path, variant: Variant, where: str
+) -> None:
+    with pytest.raises(DataError, match=where):
+        DSprites(variant=variant)

@@ -90,7 +90,8 @@ def open_dataset(name: str, options: list[str]) -> Dataset:
     if name not in DATASETS:
         from disentwine.errors import did_you_mean
 
-        raise UsageError(f"there is no data set or folder '{name}'. {did_you_mean(name, DATASETS)}")
+        guess = "" if Path(name).name != name else f" {did_you_mean(name, DATASETS)}"
+        raise UsageError(f"there is no data set or folder '{name}'.{guess}")
     checked, problems = check_options(schema_of(DATASETS[name]), given, section=name)
     if problems:
         raise UsageError("\n  ".join(["the data set's options are wrong:", *problems]))

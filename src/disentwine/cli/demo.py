@@ -16,8 +16,9 @@ def demo(
     from disentwine.training.recipe import read_recipe
     from disentwine.training.run import RECIPE, Run
 
-    if (out / RECIPE).is_file() and Run(out).finished:
+    recipe = read_recipe("demo")
+    if (out / RECIPE).is_file() and Run(out).finished and Run(out).recipe == recipe:
         print(f"{out} is finished already; showing it again")
         show_run(Run(out))
     else:
-        train_and_show(read_recipe("demo"), out)
+        train_and_show(recipe, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
@@ -22,7 +23,10 @@ SIGNS = {"": 1, "+": 1, "-": -1}
 
 def do(
     run: Annotated[Path, typer.Argument(help="A run folder of a model with concepts.")],
-    image: Annotated[Path, typer.Argument(help="A PNG or JPEG picture.")],
+    image: Annotated[
+        Path,
+        typer.Argument(help="A PNG or JPEG picture; t-0, t-1, ... are the data's own test images."),
+    ],
     values: Annotated[
         list[str],
         typer.Argument(
@@ -58,11 +62,15 @@ def do(
     height, width, channels = model.image_shape
     if height != width:
         raise UsageError(f"{run} was trained on {height}x{width} images, which are not square")
-    picture = read_picture(image, size=height, channels=channels)
+    dataset = _data_of(loaded)
+    picture = _test_image(image, dataset)
+    given = (height, width)
+    if picture is None:
+        picture = read_picture(image, size=height, channels=channels)
+        given = read_picture(image, channels=channels).shape[:2]
     after, values_after = _what_would_be(model, picture, wanted)
     target = out or _free_name()
     write_picture(target, after)
-    dataset = _data_of(loaded)
     units = {factor.name: factor.unit for factor in dataset.spec} if dataset else {}
     follows = set(model.graph.following(wanted))
     told = zip(model.concept_names, model.concepts(picture), values_after, strict=True)
@@ -78,10 +86,10 @@ def do(
     ]
     heads = ("concept", "unit", ">in the picture", ">in the new picture", "")
     print_table(str(image), heads, rows)
-    given_height, given_width = read_picture(image, channels=channels).shape[:2]
-    if (given_height, given_width) != (height, width):
-        given = f"{given_width}x{given_height}"
-        print(f"note: of {given} pixels the centre square was resized to {width}x{height}")
+    if given != (height, width):
+        print(
+            f"note: of {given[1]}x{given[0]} pixels the centre square was resized to {width}x{height}"
+        )
     painted = {
         name: float(values_after[model.concept_names.index(name)]) if callable(value) else value
         for name, value in wanted.items()
@@ -89,6 +97,22 @@ def do(
     for warning in _beyond_training(model, dataset, painted):
         print(f"note: {warning}")
     print(f"picture: {target}")
+
+
+def _test_image(name: Path, dataset: Dataset | None) -> UInt8Array | None:
+    """The test image that "t-0" and so on name, as the page does; None for any other name."""
+    from disentwine.data.splits import examples
+    from disentwine.errors import UsageError
+
+    number = re.fullmatch(r"t-(\d+)", str(name))
+    if number is None or name.exists():
+        return None
+    held_out = () if dataset is None else examples(dataset.split)
+    if dataset is None or int(number[1]) >= len(held_out):
+        at_hand = f"{len(held_out):,} are at hand, from t-0 on"
+        raise UsageError(f"there is no test image {name}: {at_hand}")
+    picture: UInt8Array = dataset.images[held_out[int(number[1])]]
+    return picture
 
 
 def _what_would_be(

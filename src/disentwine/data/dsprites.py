@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.contracts.dataset import Dataset, FloatArray
+from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray
 from disentwine.data.files import (
     existing_files,
     find_file,
@@ -29,6 +29,11 @@ FILES: dict[str, str] = {
     "random": "dsprites_subset.npz",
     "rerender": "dsprites_rerender_packed.npz",
 }
+THINNED = (1, 1, 4, 2, 2)
+"""Every such value of shape, scale, orientation, x and y is in "grid"."""
+
+PUBLISHED = "https://github.com/google-deepmind/dsprites-dataset"
+UNPUBLISHED = "nowhere: it was made for tests of this package; 'variant=full' is the published one"
 
 
 class DSprites(Dataset):
@@ -41,7 +46,8 @@ class DSprites(Dataset):
     D. Hassabis and A. Lerchner, 2017.
 
     Arguments:
-        variant: "full" is the published file; "grid" and "random" are 46,080 and 20,000 images of
+        variant: "full" is the published file; "grid" has every fourth orientation and every second
+            place of it, 46,080 images, from that file or one of its own; "random" has 20,000 images of
             it; "rerender" is a redrawing of all 737,280.
         seed: of the split.
 
@@ -62,10 +68,15 @@ class DSprites(Dataset):
         self.variant = variant
         self.seed = seed
         self.graph = independent_factors()
-        path = find_variant(variant)
-        self.factors = read_factors(path, variant)
+        source = source_of(variant)
+        path = find_variant(source)
+        self.factors = read_factors(path, source)
+        self.images = read_images(path, source, n=len(self.factors))
+        if source != variant:
+            rows = thinned_rows()
+            self.factors = self.factors[rows]
+            self.images = PackedImages(self.images.bits[rows])
         n = len(self.factors)
-        self.images = read_images(path, variant, n=n)
         self.split = random_split(n, test=n // 10, validation=min(10_000, n // 10), seed=seed)
 
 
@@ -74,13 +85,34 @@ def places(variant: str) -> list[str]:
     return [f"dsprites/{FILES[variant]}", FILES[variant]]
 
 
+def source_of(variant: Variant) -> Variant:
+    """Whose file to read: "grid" is also in the published one."""
+    taken = variant == "grid" and not existing_files(places("grid"))
+    return "full" if taken and existing_files(places("full")) else variant
+
+
+def thinned_rows() -> IndexArray:
+    """The rows of the published file that "grid" has.
+
+    >>> len(thinned_rows()), thinned_rows()[:3]
+    (46080, array([0, 2, 4]))
+    """
+    rows = np.arange(np.prod(SIZES)).reshape(SIZES)
+    return rows[tuple(slice(None, None, step) for step in THINNED)].ravel()
+
+
 def find_variant(variant: Variant) -> Path:
     """The variant's file, or an error that also names the variants that are there."""
+    of_another = f"{PUBLISHED} as {FILES['full']}, which holds these images, too"
     try:
         return find_file(
             places(variant),
             dataset="dSprites",
-            source="https://github.com/google-deepmind/dsprites-dataset",
+            source=PUBLISHED
+            if variant == "full"
+            else of_another
+            if variant == "grid"
+            else UNPUBLISHED,
             licence="Apache 2.0; its authors ask to be cited (Matthey et al., 2017)",
         )
     except DataError as missing:

@@ -65,6 +65,8 @@ def read_picture(
         return _decode(BytesIO(source), "the picture", size, channels, max_pixels)
     path = Path(source)
     try:
+        if path.is_dir():
+            raise DataError(f"{path} is a folder; give one picture in it")
         if not path.is_file():
             raise DataError(f"{path}: there is no such picture file; check its name")
         if path.stat().st_size > MAX_BYTES:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from disentwine.contracts.dataset import IndexArray
@@ -36,3 +38,14 @@ def spread(indices: IndexArray, limit: int) -> IndexArray:
     if len(indices) <= limit:
         return indices
     return indices[np.linspace(0, len(indices) - 1, limit).astype(np.int64)]
+
+
+def examples(split: Mapping[str, IndexArray]) -> IndexArray:
+    """Held-out images to show, in an order that is random but always the same: t-0, t-1 and so on.
+
+    >>> examples({"train": np.arange(4), "validation": np.arange(0), "test": np.arange(4, 7)})
+    array([6, 4, 5])
+    """
+    parts = (split[name] for name in ("test", "validation", "train"))
+    held_out = next((indices for indices in parts if len(indices)), np.zeros(0, np.int64))
+    return np.random.default_rng(0).permutation(held_out)

@@ -31,7 +31,8 @@ def shd(learnt: GraphLike, true: GraphLike) -> Score:
     """
     a, b = _pair(learnt, true)
     differs = (a != b) | (a != b).T
-    return Score("shd", float(np.triu(differs).sum()), n=len(a))
+    about = {"about": "edges of the graph to add, remove or turn round"}
+    return Score("shd", float(np.triu(differs).sum()), n=len(a), details=about)
 
 
 def edge_scores(learnt: GraphLike, true: GraphLike) -> Score:

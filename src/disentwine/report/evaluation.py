@@ -16,6 +16,7 @@ from disentwine.contracts.score import Score
 from disentwine.data.splits import spread
 from disentwine.errors import DataError
 from disentwine.metrics.activity import ALIVE, active_units
+from disentwine.metrics.graphs import shd
 from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.models.baselines import baseline_codes
 from disentwine.nn.gaussian import DiagonalGaussian
@@ -186,6 +187,8 @@ def evaluate(
         return Evaluation(split, indices, scores, numbers, unit_kl, skipped)
     discrete = isinstance(model, Quantizes)
     scores.append(active_units(numbers, discrete_codes=discrete))
+    if isinstance(model, Intervenes) and dataset.graph is not None:
+        scores.append(shd(model.graph, dataset.graph))
     scores += score_counterfactuals(model, dataset, indices, seed=seed)
     scores += exogenous_scores(model, dataset, indices, seed=seed)
     scores += score_actions(model, dataset)

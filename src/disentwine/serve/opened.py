@@ -12,6 +12,7 @@ import torch
 
 from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray, Simulates, UInt8Array
 from disentwine.contracts.model import Abducts, Decodes, Intervenes, Layered, Model
+from disentwine.data.splits import examples
 from disentwine.errors import UsageError
 from disentwine.nn.pictures import to_uint8, to_unit_range
 from disentwine.serve.concepts import describe_concepts
@@ -54,11 +55,7 @@ class Opened:
     @cached_property
     def examples(self) -> IndexArray:
         """Indices of held-out images, in an order that is random but always the same."""
-        if self.dataset is None:
-            return np.zeros(0, dtype=np.int64)
-        splits = (self.dataset.split[name] for name in ("test", "validation", "train"))
-        held_out = next((indices for indices in splits if len(indices)), np.zeros(0, np.int64))
-        return np.random.default_rng(0).permutation(held_out)
+        return np.zeros(0, dtype=np.int64) if self.dataset is None else examples(self.dataset.split)
 
     @cached_property
     def concepts(self) -> list[Concept]:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from disentwine.contracts.dataset import FloatArray, Simulates
 from disentwine.contracts.model import Intervenes
 from disentwine.contracts.score import Score
-from disentwine.metrics.graphs import shd
 from disentwine.metrics.mine import mine
 from disentwine.report.effects import effect_scores
 from disentwine.report.evaluation import LIMIT, evaluate
@@ -174,7 +173,7 @@ def measure(run: Run, *, limit: int = LIMIT, reader_steps: int = STEPS_OF_READER
     """MIC and TIC on all test images and on as few as the paper's, the graph, and do-images."""
     model, dataset = run.model, run.dataset
     found = evaluate(model, dataset, ["mic-tic"], seed=run.recipe.seed, limit=limit)
-    kept = ("mic", "tic", "reconstruction-error", "counterfactual-")
+    kept = ("mic", "tic", "reconstruction-error", "shd", "counterfactual-")
     scores = [brief(score) for score in found.scores if score.name.startswith(kept)]
     scores += [
         Score(score.name.replace("share", "error"), score.details["error"], score.n)
@@ -183,8 +182,6 @@ def measure(run: Run, *, limit: int = LIMIT, reader_steps: int = STEPS_OF_READER
     ]
     if found.codes is not None and limit > PAPERS_N:
         scores += _on_few_images(found.codes, dataset.factors[found.indices], run.recipe.seed)
-    if isinstance(model, Intervenes) and dataset.graph is not None:
-        scores.append(shd(model.graph, dataset.graph))
     if isinstance(model, Intervenes) and isinstance(dataset, Simulates):
         # A judge sees every label, however few of them the model had.
         data = {key: value for key, value in run.recipe.data.items() if key != "labelled"}

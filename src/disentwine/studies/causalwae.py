@@ -8,9 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from disentwine.contracts.model import Intervenes
 from disentwine.contracts.score import Score
-from disentwine.metrics.graphs import shd
 from disentwine.report.evaluation import LIMIT, evaluate
 from disentwine.report.sharpness import sharpness_scores
 from disentwine.studies import causalvae
@@ -33,7 +31,15 @@ ROWS = (
     Row("causal-wae", VAES[1].steps, ("model.show_roots=false", *DECAY), "MMD, roots hidden"),
 )
 
-KEPT = ("mic", "tic", "reconstruction-error", "counterfactual-", "independence-", "injectivity")
+KEPT = (
+    "mic",
+    "tic",
+    "reconstruction-error",
+    "shd",
+    "counterfactual-",
+    "independence-",
+    "injectivity",
+)
 
 
 def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
@@ -54,8 +60,6 @@ def measure(run: Run, *, limit: int = LIMIT) -> list[Score]:
     model, dataset, seed = run.model, run.dataset, run.recipe.seed
     found = evaluate(model, dataset, ["mic-tic"], seed=seed, limit=limit)
     scores = [brief(score) for score in found.scores if score.name.startswith(KEPT)]
-    if isinstance(model, Intervenes) and dataset.graph is not None:
-        scores.append(shd(model.graph, dataset.graph))
     scores += [over_concepts(scores, name) for name in ("ratio", "share")]
     return scores + sharpness_scores(model, dataset, found.indices, seed=seed)
 

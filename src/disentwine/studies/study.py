@@ -15,7 +15,7 @@ from disentwine.studies.courses import Watch
 from disentwine.studies.tables import Column
 from disentwine.studies.trials import Measure, Outcome, Trial
 from disentwine.training.storage import write_atomically
-from disentwine.training.versions import versions
+from disentwine.training.versions import commit, versions
 
 Profile = Literal["smoke", "paper"]
 
@@ -134,6 +134,7 @@ def write_results(
         "study": study.name,
         "command": command,
         "versions": versions(),
+        "commit": commit(),
         "machine": {
             "cpu": platform.machine(),
             "cores": os.cpu_count(),

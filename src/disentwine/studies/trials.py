@@ -27,7 +27,7 @@ from disentwine.training.recipe import Recipe, read_recipe
 from disentwine.training.run import Run, is_run, load_run
 from disentwine.training.storage import canonical_json, make_folder, write_atomically
 from disentwine.training.train import train_recipe
-from disentwine.training.versions import versions
+from disentwine.training.versions import commit, versions
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def make_trial(trial: Trial, runs: Path, measure: Measure, watch: Watch | None =
     start = time.process_time()
     scores = [to_json(score) for score in measure(subject)]
     minutes = (_seconds(subject) + time.process_time() - start) / 60
-    record = {"scores": scores, "minutes": minutes, "versions": versions()}
+    record = {"scores": scores, "minutes": minutes, "versions": versions(), "commit": commit()}
     write_atomically(make_folder(trial.folder(runs)) / SCORES, canonical_json(record))
     return Outcome(trial, tuple(scores), minutes)
 

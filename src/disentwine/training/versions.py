@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
 
 @cache
@@ -12,3 +14,23 @@ def versions() -> dict[str, str]:
     """Versions of disentwine, Python and the libraries that decide numbers."""
     packages = ("disentwine", "torch", "numpy", "scikit-learn")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+@cache
+def commit() -> str | None:
+    """Where the repository of the code stands, with "+" if its files differ; None outside of one."""
+    here = Path(__file__).parents[1]
+    try:
+        told = [
+            subprocess.run(
+                ["git", *words], cwd=here, capture_output=True, text=True, check=True, timeout=10
+            ).stdout.strip()
+            for words in (
+                ("ls-files", "--error-unmatch", "__init__.py"),
+                ("rev-parse", "--short=12", "HEAD"),
+                ("status", "--porcelain", "."),
+            )
+        ]
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return told[1] + ("+" if told[2] else "")
