@@ -32,12 +32,13 @@ def interventions(run: Path) -> None:
         images, factors = (
             np.repeat(a[index], 7, axis=0) for a in (pendulum.images, pendulum.factors)
         )
-        rows += [
-            model.do(images, {name: values}),
-            pendulum.simulate(factors, {name: values}).images,
-        ]
-        labels += [f"do({name.replace('_', ' ')})", "the simulator's"]
-    print(save_figure(labelled_rows(np.stack(rows), labels), HERE / "interventions.png"))
+        original = pendulum.images[index]
+        made = model.do(images, {name: values}), pendulum.simulate(factors, {name: values}).images
+        rows += [np.concatenate([original, pictures]) for pictures in made]
+        spoken, to = name.replace("_", " "), f"{values[0]:g} to {values[-1]:g}"
+        labels += [f"do({spoken})\n{to}", "the simulator's"]
+    columns = ("the picture", *[""] * 7)
+    print(save_figure(labelled_rows(np.stack(rows), labels, columns), HERE / "interventions.png"))
 
 
 if __name__ == "__main__":

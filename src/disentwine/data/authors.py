@@ -15,7 +15,10 @@ from disentwine.data.pendulum import Pendulum
 from disentwine.data.splits import random_split
 from disentwine.errors import DataError
 
-SOURCE = "https://github.com/huawei-noah/trustworthyAI (research/CausalVAE)"
+SOURCE = (
+    "https://github.com/huawei-noah/trustworthyAI (research/CausalVAE) as single pictures, of which this "
+    "file is made; 'pendulum' and 'flow' are drawn and need none"
+)
 LICENCE = "Apache 2.0; cite M. Yang et al., CausalVAE, 2021"
 
 
