@@ -101,6 +101,13 @@ def test_tables_take_the_largest_n_unless_told():
     assert "| vae | 60% [30%] | 20% [30%] |" in to_markdown(table)
 
 
+def test_lines_of_different_numbers_of_seeds_tell_them():
+    rows = result_rows([outcome("vae", 0.2), outcome("vae", 0.4, seed=1), outcome("gan", 0.5)], {})
+    (table,) = study_tables(rows, {"Found": [Column("MIC", "mic", form=".1f")]})
+    assert table.headings == ("system", "seeds", "MIC")
+    assert [line[:2] for line in table.lines] == [("vae", "2"), ("gan", "1")]
+
+
 @pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
 @pytest.mark.parametrize("profile", ["smoke", "paper"])
 def test_every_trial_of_a_study_has_a_valid_recipe_of_its_own(study: Study, profile, tmp_path):

@@ -47,13 +47,13 @@ SETTINGS: tuple[Setting, ...] = (
     ("shapes3d-authors", "ct-vae-shapes3d", ("data.name=shapes3d-authors",)),
     OWN,
     ("dsprites", "ct-vae-dsprites", ()),
-    ("dsprites", "ct-vae-dsprites", ("data.variant=rerender",)),
+    ("dsprites-rerender", "ct-vae-dsprites", ("data.variant=rerender",)),
     ("shapes2d", "ct-vae-shapes2d", ()),
     ("cars3d", "ct-vae-cars3d", ()),
 )
 """The longest first, so that no core waits for it at the end."""
 
-SAME = {"dsprites": "dsprites", "shapes2d": "dsprites"}
+SAME = dict.fromkeys(("dsprites", "dsprites-rerender", "shapes2d"), "dsprites")
 """Settings of the same pictures, of which the first that is at hand is taken."""
 
 SMALL: Setting = (

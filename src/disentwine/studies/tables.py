@@ -40,21 +40,29 @@ class Table:
 
 
 def study_tables(rows: Sequence[Row], columns: Mapping[str, Sequence[Column]]) -> list[Table]:
-    """One table for each title and data set; published numbers stand in brackets behind ours."""
+    """One table for each title and data set; published numbers stand in brackets behind ours.
+
+    Where lines are of different numbers of seeds, each tells its own.
+    """
     tables = []
     for title, wanted in columns.items():
         for data in dict.fromkeys(row["data"] for row in rows):
             here = [row for row in rows if row["data"] == data]
             kept = [c for c in wanted if any(_matches(row, c) for row in here)]
             systems = dict.fromkeys((row["system"], row["note"]) for row in here)
-            lines = []
+            lines, seeds = [], []
             for system, note in systems:
                 own = [row for row in here if (row["system"], row["note"]) == (system, note)]
                 cells = [_cell(own, column) for column in kept]
                 if any(cells):
                     lines.append((f"{system} ({note})" if note else system, *cells))
+                    seeds.append(max(row["seeds"] for row in own))
             if lines:
                 headings = ("system", *(column.heading for column in kept))
+                if len({number for number in seeds if number}) > 1:
+                    headings = ("system", "seeds", *headings[1:])
+                    pairs = zip(lines, seeds, strict=True)
+                    lines = [(line[0], str(number or ""), *line[1:]) for line, number in pairs]
                 tables.append(Table(f"{title}: {data}", headings, tuple(lines)))
     return tables
 
