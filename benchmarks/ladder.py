@@ -1,11 +1,12 @@
 """Hierarchies in our loop beside the usual one and pythae's: steps per second, interleaved in one run.
 
-    python benchmarks/ladder.py [--rounds 6] [--seconds 5] [--batch 256]
+    python benchmarks/ladder.py [--rounds 6] [--seconds 5] [--batch 64 256]
     python benchmarks/ladder.py --pythae PYTHON --out results/ladder-throughput.json
 
 The first row is the MLP that pythae's VAE has by default (784-512-64 and back) as a ladder of one layer;
 the second is the five-layer ladder of the paper. The usual loop is that of `benchmarks/training.py`:
-float images, a shuffling DataLoader, default Adam. PYTHON is an interpreter that can import pythae, such
+float images, a shuffling DataLoader, default Adam. Batches of 64 are what both libraries take by
+default, of 256 what the study of ladders has. PYTHON is an interpreter that can import pythae, such
 as that of a virtual environment with `pip install pythae`; its own trainer is run on its own VAE, and
 without PYTHON it is left out. All see the MNIST training images (in DISENTWINE_DATA), each in a
 process of its own that works only while it is its turn, so that a busy machine slows all alike.
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -215,14 +217,14 @@ def main() -> None:
     parser.add_argument("--pythae", metavar="PYTHON")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--batch", type=int, nargs="+", default=[64, 256])
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
     parser.add_argument("--out", type=Path, help="write what was found as JSON")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         loop, folder, model = options.worker
-        work(loop, Path(folder), model, options.batch)
+        work(loop, Path(folder), model, options.batch[0])
         return
     import numpy as np
 
@@ -230,10 +232,10 @@ def main() -> None:
 
     digits = data.MNIST()
     rows: list[dict[str, Any]] = []
-    print(f"{'model':<14}{'loop':<10}{'steps/s':>9}{'ours is':>10}   batch {options.batch}")
+    print(f"{'model':<14}{'batch':>6}  {'loop':<10}{'steps/s':>9}{'ours is':>10}")
     with tempfile.TemporaryDirectory() as name:
         np.save(Path(name) / "images.npy", digits.images[digits.split["train"]])
-        for model in options.models:
+        for model, batch in product(options.models, options.batch):
             pythons = {"ours": sys.executable, "usual": sys.executable}
             if options.pythae and model == "one layer":
                 pythons["pythae"] = options.pythae
@@ -243,31 +245,30 @@ def main() -> None:
                 model,
                 rounds=options.rounds,
                 seconds=options.seconds,
-                batch=options.batch,
+                batch=batch,
             )
             for loop, found in rates.items():
                 ratio = statistics.median(a / b for a, b in zip(rates["ours"], found, strict=True))
+                rate = f"{statistics.median(found):>9.1f}"
                 times = "" if loop == "ours" else f"{ratio:>9.2f}x"
-                print(f"{model:<14}{loop:<10}{statistics.median(found):>9.1f}{times}", flush=True)
-                rows.append(
-                    {"model": model, "loop": loop, "steps_per_second": found, "ours_is": ratio}
-                )
+                print(f"{model:<14}{batch:>6}  {loop:<10}{rate}{times}", flush=True)
+                row = {"model": model, "batch": batch, "loop": loop}
+                rows.append({**row, "steps_per_second": found, "ours_is": ratio})
     if not options.pythae:
         print("pythae was left out: --pythae names the Python that has it")
     if options.out:
-        write(rows, options.out, batch=options.batch)
+        write(rows, options.out, pythae=options.pythae)
 
 
-def write(rows: list[dict[str, Any]], path: Path, *, batch: int) -> None:
+def write(rows: list[dict[str, Any]], path: Path, *, pythae: str | None) -> None:
     """What every loop reached in every round, and the median of how many times as fast ours was."""
     from disentwine.training.storage import write_atomically
     from disentwine.training.versions import versions
 
     record = {
-        "command": shlex.join(["python", *sys.argv]),
+        "command": shlex.join("PYTHON" if w == pythae else w for w in ["python", *sys.argv]),
         "versions": versions(),
         "machine": {"cores": os.cpu_count()},
-        "batch": batch,
         "rows": rows,
     }
     write_atomically(path, json.dumps(record, indent=1) + "\n")
