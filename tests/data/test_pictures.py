@@ -238,9 +238,11 @@ def test_text_is_refused(content: bytes) -> None:
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.png", tmp_path, "a\0b.png"):
+    for path in (tmp_path / "none.png", "a\0b.png"):
         with pytest.raises(DataError, match="no such picture"):
             read_picture(path)
+    with pytest.raises(DataError, match="is a folder"):
+        read_picture(tmp_path)
 
 
 def test_wrong_arguments_are_named(tmp_path: Path) -> None:
