@@ -33,6 +33,10 @@ THINNED = (1, 1, 4, 2, 2)
 """Every such value of shape, scale, orientation, x and y is in "grid"."""
 
 PUBLISHED = "https://github.com/google-deepmind/dsprites-dataset"
+SOURCES = {
+    "full": PUBLISHED,
+    "grid": f"{PUBLISHED} as {FILES['full']}, which holds these images, too",
+}
 UNPUBLISHED = "nowhere: it was made for tests of this package; 'variant=full' is the published one"
 
 
@@ -103,16 +107,11 @@ def thinned_rows() -> IndexArray:
 
 def find_variant(variant: Variant) -> Path:
     """The variant's file, or an error that also names the variants that are there."""
-    of_another = f"{PUBLISHED} as {FILES['full']}, which holds these images, too"
     try:
         return find_file(
             places(variant),
             dataset="dSprites",
-            source=PUBLISHED
-            if variant == "full"
-            else of_another
-            if variant == "grid"
-            else UNPUBLISHED,
+            source=SOURCES.get(variant, UNPUBLISHED),
             licence="Apache 2.0; its authors ask to be cited (Matthey et al., 2017)",
         )
     except DataError as missing:

@@ -129,12 +129,15 @@ def published_rows(others: Published, data: Collection[str]) -> list[dict[str, A
 def write_results(
     study: Study, outcomes: Sequence[Outcome], path: Path, *, command: str, planned: int
 ) -> dict[str, Any]:
-    """Write `<study>.json`: what was measured, by which command, with which versions, on what."""
+    """Write `<study>.json`: what was measured, by which command, with which versions, on what.
+
+    Trainings may be older than the commit that writes: each trial's folder keeps its own.
+    """
     results = {
         "study": study.name,
         "command": command,
         "versions": versions(),
-        "commit": commit(),
+        "written_at_commit": commit(),
         "machine": {
             "cpu": platform.machine(),
             "cores": os.cpu_count(),
