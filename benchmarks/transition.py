@@ -1,6 +1,6 @@
 """The causal transition layer: pair networks in factors against networks on concatenated pairs.
 
-    python benchmarks/transition.py [--widths 16 64 128] [--threads 2] [--out results]
+    python benchmarks/transition.py [--widths 16 64 128] [--threads 1] [--out results]
 
 Both compute the same (to 1e-5), of the same weights, for the same batch, in one run. The plain way asks
 one action after the other, each time its network and that of no action on all pairs $[x_i, x_j]$, and
@@ -160,7 +160,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--widths", type=int, nargs="+", default=WIDTHS, help="hidden units")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1, help="studies train with one each")
     parser.add_argument("--out", type=Path, help="folder to write transition.json to")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
