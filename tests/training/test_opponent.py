@@ -25,6 +25,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "three turns": {"updates": 3},
     "clipped": {"clip_norm": 0.5},
     "falling learning rate": {"final_learning_rate": 1e-5},
+    "shrinking weights": {"weight_decay": 0.5},
     "half precision": {"precision": "bf16-mixed", "updates": 2},
 }
 
@@ -184,6 +185,19 @@ def test_learning_rates_fall_in_proportion(trainer: Any, duel: Any) -> None:
     own, opponent = (p.optimiser.param_groups[0]["lr"] for p in game.players)
     assert own == pytest.approx(1e-3 + (1e-4 - 1e-3) * 5 / 10)
     assert opponent == pytest.approx(own * 0.2)
+
+
+def test_weight_decay_shrinks_the_weights_of_the_model_alone(trainer: Any, duel: Any) -> None:
+    plain, shrinking = trainer(duel()), trainer(duel(), weight_decay=20.0)
+    start = copies(plain.players[0].parameters)
+    for game in (plain, shrinking):
+        with fixed_noise(0):
+            game.update()
+    own, shrunk = (copies(game.players[0].parameters) for game in (plain, shrinking))
+    assert not same(own, shrunk)
+    for before, after, less in zip(start, own, shrunk, strict=True):
+        torch.testing.assert_close(less, after - 1e-3 * 20.0 * before, rtol=1e-5, atol=1e-6)
+    assert same(*(copies(game.players[1].parameters) for game in (plain, shrinking)))
 
 
 @pytest.mark.parametrize(

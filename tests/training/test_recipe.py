@@ -322,7 +322,7 @@ def test_an_empty_split_is_told(build: Any, pictures: Arrays) -> None:
 def test_options_that_came_later_leave_recipes_of_before_as_they_were() -> None:
     """Studies find their runs by the digest of the recipe."""
     options = {
-        "training": {"averaged": 5, "start": "a"},
+        "training": {"averaged": 5, "start": "a", "weight_decay": 0.1},
         "model": {"start_beta": 60.0, "warm_up_steps": 9},
     }
     model = {"name": "dip-vae-ii"}

@@ -38,6 +38,7 @@ def fit(
     batch_size: Count = 64,
     learning_rate: Positive = 1e-3,
     final_learning_rate: Positive | None = None,
+    weight_decay: Positive | None = None,
     clip_norm: Positive | None = None,
     averaged: Count | None = None,
     start: str | Path | None = None,
@@ -65,6 +66,8 @@ def fit(
         batch_size: images an update.
         learning_rate: Adam's; an opponent has one of its own.
         final_learning_rate: what it falls to in a straight line; none keeps it constant.
+        weight_decay: of AdamW, by which weights shrink before every update, times the learning rate; none
+            lets them be. An opponent's never do.
         clip_norm: largest norm of the gradient; none leaves it alone.
         averaged: updates over which weights are averaged: the average is what is validated and kept;
             none keeps the weights themselves.
@@ -93,6 +96,7 @@ def fit(
         "batch_size": batch_size,
         "learning_rate": learning_rate,
         "final_learning_rate": final_learning_rate,
+        "weight_decay": weight_decay,
         "clip_norm": clip_norm,
         "averaged": averaged,
         "start": start,
@@ -127,6 +131,7 @@ def fit(
             batch_size=batch_size,
             learning_rate=learning_rate,
             final_learning_rate=final_learning_rate,
+            weight_decay=weight_decay,
             clip_norm=clip_norm,
             precision=precision,
             device=device,

@@ -76,11 +76,21 @@ class Player:
 
 
 def players_of(
-    model: Model, *, learning_rate: float, final_learning_rate: float | None
+    model: Model,
+    *,
+    learning_rate: float,
+    final_learning_rate: float | None,
+    weight_decay: float = 0.0,
 ) -> list[Player]:
     """The model, and after it the opponent where there is one; its learning rate falls alike."""
     final = learning_rate if final_learning_rate is None else final_learning_rate
-    adam = torch.optim.Adam(own_parameters(model), lr=learning_rate, betas=model.betas, fused=True)
+    adam: torch.optim.Adam = torch.optim.AdamW(
+        own_parameters(model),
+        lr=learning_rate,
+        betas=model.betas,
+        weight_decay=weight_decay,
+        fused=True,
+    )
     players = [Player("loss", adam, learning_rate, final)]
     if isinstance(model, Opposed):
         rate, betas, updates = model.opponent_training

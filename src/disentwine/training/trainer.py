@@ -39,6 +39,7 @@ class Trainer:
         batch_size: images an update.
         learning_rate: Adam's.
         final_learning_rate: what it falls to in a straight line; none keeps it constant.
+        weight_decay: of AdamW, for the model itself.
         clip_norm: largest norm of the gradient; none leaves it alone.
         precision: Lightning Fabric's, such as "32-true" or "bf16-mixed".
         device: "auto", "cpu", "cuda" or "mps".
@@ -56,6 +57,7 @@ class Trainer:
         batch_size: int,
         learning_rate: float,
         final_learning_rate: float | None = None,
+        weight_decay: float | None = None,
         clip_norm: float | None,
         precision: Any,
         device: str,
@@ -85,7 +87,10 @@ class Trainer:
 
         model.to(self.fabric.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.players = players_of(
-            model, learning_rate=learning_rate, final_learning_rate=final_learning_rate
+            model,
+            learning_rate=learning_rate,
+            final_learning_rate=final_learning_rate,
+            weight_decay=weight_decay or 0.0,
         )
         self.forward, *optimisers = self.fabric.setup(model, *(p.optimiser for p in self.players))
         for player, optimiser in zip(self.players, optimisers, strict=True):
