@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative
-from disentwine.models.latent import LatentModel, Likelihood
+from disentwine.models.latent import LatentModel
+from disentwine.models.pixels import Likelihood
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import Network
 from disentwine.objectives.total_correlation import Estimator, decompose_kl

@@ -5,7 +5,8 @@ from __future__ import annotations
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt
 from disentwine.errors import UsageError
-from disentwine.models.latent import LatentModel, Likelihood
+from disentwine.models.latent import LatentModel
+from disentwine.models.pixels import Likelihood
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import Network
 from disentwine.objectives.elbo import kl_to_standard_normal

@@ -14,9 +14,8 @@ from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, Positive, Share
 from disentwine.models.causal import Edges
 from disentwine.models.labels import Discovery
-from disentwine.models.latent import Likelihood
 from disentwine.models.linear_causes import LinearCausalModel
-from disentwine.models.pixels import PixelDecoder
+from disentwine.models.pixels import Likelihood, PixelDecoder
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.nn.labelled import LabelledEncoder, hide_rows

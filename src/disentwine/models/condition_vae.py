@@ -14,8 +14,7 @@ from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, Positive, Share
 from disentwine.models.causal import CausalModel
 from disentwine.models.labels import complete_labels, label_arguments
-from disentwine.models.latent import Likelihood
-from disentwine.models.pixels import PixelDecoder
+from disentwine.models.pixels import Likelihood, PixelDecoder
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.label_table import LabelTable
 from disentwine.nn.labelled import LabelledEncoder, hide_rows

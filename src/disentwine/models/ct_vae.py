@@ -24,8 +24,8 @@ from disentwine.models.action_losses import (
     transition_terms,
     with_rivals,
 )
-from disentwine.models.latent import Likelihood
 from disentwine.models.mcq_vae import MCQVAE
+from disentwine.models.pixels import Likelihood
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.grid import Reduction, grid_of
 from disentwine.nn.messages import Messages

@@ -12,7 +12,8 @@ from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative
 from disentwine.errors import DataError
-from disentwine.models.latent import LatentModel, Likelihood
+from disentwine.models.latent import LatentModel
+from disentwine.models.pixels import Likelihood
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import Network
 from disentwine.objectives.elbo import kl_to_standard_normal

@@ -6,7 +6,8 @@ from torch import Tensor
 
 from disentwine.contracts.model import Batch, Losses, OpponentTraining
 from disentwine.contracts.ranges import Count, NonNegative, Positive
-from disentwine.models.latent import LatentModel, Likelihood
+from disentwine.models.latent import LatentModel
+from disentwine.models.pixels import Likelihood
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import Network
 from disentwine.nn.perceptron import perceptron

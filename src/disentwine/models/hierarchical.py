@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from disentwine.contracts.model import Batch, Losses, Model
 from disentwine.contracts.ranges import Count, NonNegativeInt
 from disentwine.errors import UsageError
-from disentwine.models.latent import Likelihood
+from disentwine.models.pixels import Likelihood
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.ends import Centred, features_to_pixels, pixels_to_features
 from disentwine.nn.gaussian import DiagonalGaussian

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from disentwine.contracts.ranges import Count, NonNegativeInt
 from disentwine.models.hierarchical import Draw, HierarchicalModel, Level, drawn
-from disentwine.models.latent import Likelihood
+from disentwine.models.pixels import Likelihood
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.ladder import GaussianHead, merge, repeated, standard_normal_like
 from disentwine.nn.networks import Network

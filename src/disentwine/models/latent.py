@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from disentwine.contracts.model import Model
+from disentwine.models.pixels import (
+    Likelihood,
+    log_noise_scale,
+    mean_pixels,
+    pixel_log_likelihood,
+)
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.nn.networks import DECODERS, ENCODERS, Network
 from disentwine.nn.pictures import accepts_pictures
-from disentwine.objectives.elbo import bernoulli_log_likelihood, gaussian_log_likelihood
-
-Likelihood = Literal["bernoulli", "gaussian"]
 
 
 class LatentModel(Model):
@@ -39,8 +42,7 @@ class LatentModel(Model):
         self.likelihood = likelihood
         self.encoder = ENCODERS[network](image_shape, 2 * latent)
         self.decoder = DECODERS[network](latent, image_shape)
-        if likelihood == "gaussian":
-            self.log_scale = nn.Parameter(torch.zeros(()))
+        self.log_scale = log_noise_scale(likelihood)
 
     def posterior(self, x: Tensor) -> DiagonalGaussian:
         """$q(z|x)$ of images (n, channels, height, width)."""
@@ -48,10 +50,7 @@ class LatentModel(Model):
 
     def reconstruction_log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
         r"""$\log p(x|z)$, (n,) nats."""
-        output = self.decoder(z)
-        if self.likelihood == "gaussian":
-            return gaussian_log_likelihood(x, output, scale=self.log_scale.exp())
-        return bernoulli_log_likelihood(x, output)
+        return pixel_log_likelihood(x, self.decoder(z), self.log_scale)
 
     @torch.no_grad()
     def log_weights(self, x: Tensor, *, samples: int) -> Tensor:
@@ -68,8 +67,7 @@ class LatentModel(Model):
     @torch.no_grad()
     def decode(self, codes: Tensor) -> Tensor:
         """The mean image of each code, (n, channels, height, width) in [0, 1]."""
-        output: Tensor = self.decoder(codes)
-        return output.clamp(0, 1) if self.likelihood == "gaussian" else output.sigmoid()
+        return mean_pixels(self.decoder(codes), self.log_scale)
 
     @accepts_pictures
     def represent(self, x: Tensor) -> Tensor:

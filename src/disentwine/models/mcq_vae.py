@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from disentwine.contracts.model import Batch, Losses, Model
 from disentwine.contracts.ranges import Count, NonNegative
-from disentwine.models.latent import Likelihood
+from disentwine.models.pixels import (
+    Likelihood,
+    log_noise_scale,
+    mean_pixels,
+    pixel_log_likelihood,
+)
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.grid import Reduction, grid_decoder, grid_encoder, grid_of
 from disentwine.nn.pictures import accepts_pictures
 from disentwine.nn.quantizer import CodebookTraining, Quantized, Quantizer
-from disentwine.objectives.elbo import bernoulli_log_likelihood, gaussian_log_likelihood
 
 
 class MCQVAE(Model):
@@ -69,8 +73,7 @@ class MCQVAE(Model):
         self.quantizer = Quantizer(
             codebooks=codebooks, codes=codes, dimensions=dimensions, training=codebook_training
         )
-        if likelihood == "gaussian":
-            self.log_scale = nn.Parameter(torch.zeros(()))
+        self.log_scale = log_noise_scale(likelihood)
 
     @property
     def nodes(self) -> int:
@@ -91,8 +94,7 @@ class MCQVAE(Model):
 
     def mean_image(self, vectors: Tensor) -> Tensor:
         """The pixels that sub-vectors stand for."""
-        output = self.paint(vectors)
-        return output.clamp(0, 1) if self.likelihood == "gaussian" else output.sigmoid()
+        return mean_pixels(self.paint(vectors), self.log_scale)
 
     def loss(self, batch: Batch) -> Losses:
         """Reconstruction in nats, squared distances of the codebooks, and their perplexity."""
@@ -100,11 +102,7 @@ class MCQVAE(Model):
 
     def losses(self, x: Tensor, q: Quantized) -> Losses:
         """What `loss` says of images x that became q."""
-        output = self.paint(q.vectors)
-        if self.likelihood == "gaussian":
-            fit = gaussian_log_likelihood(x, output, scale=self.log_scale.exp())
-        else:
-            fit = bernoulli_log_likelihood(x, output)
+        fit = pixel_log_likelihood(x, self.paint(q.vectors), self.log_scale)
         terms = {"reconstruction": -fit, "commitment": q.commitment, "perplexity": q.perplexity}
         weights = {"commitment": self.beta, "perplexity": 0.0}
         if self.codebook_training == "gradient":

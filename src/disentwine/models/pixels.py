@@ -1,14 +1,38 @@
-"""The decoder of models with concepts: a network, and a distribution of pixels around its image."""
+"""Distributions of pixels around what a network paints, and the decoder of models with concepts."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from disentwine.models.latent import Likelihood
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import DECODERS, Network
 from disentwine.objectives.elbo import bernoulli_log_likelihood, gaussian_log_likelihood
+
+Likelihood = Literal["bernoulli", "gaussian"]
+
+
+def log_noise_scale(likelihood: Likelihood) -> nn.Parameter | None:
+    """What is learnt of the noise: one scale for all Gaussian pixels, nothing for Bernoulli ones."""
+    return nn.Parameter(torch.zeros(())) if likelihood == "gaussian" else None
+
+
+def pixel_log_likelihood(x: Tensor, output: Tensor, log_scale: Tensor | None) -> Tensor:
+    r"""$\log p(x|z)$, (n,) nats, of means with Gaussian noise or, without a scale, of Bernoulli logits.
+
+    >>> pixel_log_likelihood(torch.ones(1, 3), torch.zeros(1, 3), None)  # 3 log(1/2)
+    tensor([-2.0794])
+    """
+    if log_scale is None:
+        return bernoulli_log_likelihood(x, output)
+    return gaussian_log_likelihood(x, output, scale=log_scale.exp())
+
+
+def mean_pixels(output: Tensor, log_scale: Tensor | None) -> Tensor:
+    """The mean image in [0, 1] of what `pixel_log_likelihood` is given."""
+    return output.sigmoid() if log_scale is None else output.clamp(0, 1)
 
 
 class PixelDecoder(nn.Module):
@@ -31,17 +55,12 @@ class PixelDecoder(nn.Module):
         super().__init__()
         self.likelihood = likelihood
         self.network = DECODERS[network](latent, image_shape)
-        if likelihood == "gaussian":
-            self.log_scale = nn.Parameter(torch.zeros(()))
+        self.log_scale = log_noise_scale(likelihood)
 
     def forward(self, z: Tensor) -> Tensor:
         """The mean image of codes (n, latent), in [0, 1]."""
-        output: Tensor = self.network(z)
-        return output.clamp(0, 1) if self.likelihood == "gaussian" else output.sigmoid()
+        return mean_pixels(self.network(z), self.log_scale)
 
     def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
         r"""$\log p(x|z)$, (n,) nats."""
-        output = self.network(z)
-        if self.likelihood == "gaussian":
-            return gaussian_log_likelihood(x, output, scale=self.log_scale.exp())
-        return bernoulli_log_likelihood(x, output)
+        return pixel_log_likelihood(x, self.network(z), self.log_scale)
