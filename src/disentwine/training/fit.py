@@ -67,7 +67,7 @@ def fit(
         learning_rate: Adam's; an opponent has one of its own.
         final_learning_rate: what it falls to in a straight line; none keeps it constant.
         weight_decay: of AdamW, by which weights shrink before every update, times the learning rate; none
-            lets them be. An opponent's never do.
+            lets them be. Biases, gains and an opponent's weights never do.
         clip_norm: largest norm of the gradient; none leaves it alone.
         averaged: updates over which weights are averaged: the average is what is validated and kept;
             none keeps the weights themselves.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +85,7 @@ def players_of(
     """The model, and after it the opponent where there is one; its learning rate falls alike."""
     final = learning_rate if final_learning_rate is None else final_learning_rate
     adam: torch.optim.Adam = torch.optim.AdamW(
-        own_parameters(model),
+        _shrinking(own_parameters(model)) if weight_decay else own_parameters(model),
         lr=learning_rate,
         betas=model.betas,
         weight_decay=weight_decay,
@@ -107,3 +107,12 @@ def players_of(
             )
         )
     return players
+
+
+def _shrinking(parameters: Iterable[nn.Parameter]) -> list[dict[str, Any]]:
+    """Groups of parameters: matrices and kernels shrink, biases and gains do not."""
+    parameters = list(parameters)
+    return [
+        {"params": [p for p in parameters if p.ndim > 1]},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]
