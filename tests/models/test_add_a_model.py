@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from disentwine.contracts.model import Batch, Losses, Model, capabilities
+from disentwine.contracts.capabilities import capabilities
+from disentwine.contracts.model import Batch, Losses, Model
 from disentwine.models import MODELS
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.pictures import accepts_pictures

@@ -8,7 +8,8 @@ from torch.distributions import Normal
 from torch.nn.functional import softplus
 
 from disentwine.causal.graph import Graph
-from disentwine.contracts.model import Batch, Intervenes
+from disentwine.contracts.capabilities import Intervenes
+from disentwine.contracts.model import Batch
 from disentwine.contracts.players import frozen, opponent_parameters
 from disentwine.data import Pendulum
 from disentwine.models import CausalGAN

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from disentwine.contracts.model import Batch, Decodes, Generates, Intervenes, Scores
+from disentwine.contracts.capabilities import Decodes, Generates, Intervenes, Scores
+from disentwine.contracts.model import Batch
 from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.models import UnsupervisedCausalVAE

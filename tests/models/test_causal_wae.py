@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from disentwine.causal.graph import Graph
-from disentwine.contracts.model import Batch, Opposed
+from disentwine.contracts.capabilities import Opposed
+from disentwine.contracts.model import Batch
 from disentwine.models import CausalWAE
 from disentwine.models.causal_wae import WAELatents
 from disentwine.objectives.hsic import hsic

@@ -7,7 +7,8 @@ import torch
 from torch.autograd.functional import jacobian
 
 from disentwine.causal.graph import Graph
-from disentwine.contracts.model import Batch, Opposed
+from disentwine.contracts.capabilities import Opposed
+from disentwine.contracts.model import Batch
 from disentwine.models import LayeredCausalWAE
 from disentwine.objectives.hsic import hsic
 from disentwine.objectives.mmd import mmd

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from disentwine.contracts.model import Batch, Transits, capabilities
+from disentwine.contracts.capabilities import Transits, capabilities
+from disentwine.contracts.model import Batch
 from disentwine.data import Arrays
 from disentwine.data.transitions import transitions
 from disentwine.errors import UsageError

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from disentwine import fit
-from disentwine.contracts.model import Batch, Generates, Intervenes
+from disentwine.contracts.capabilities import Generates, Intervenes
+from disentwine.contracts.model import Batch
 from disentwine.data import Arrays, Pendulum
 from disentwine.errors import DataError, UsageError
 from disentwine.models import MODELS

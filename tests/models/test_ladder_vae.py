@@ -13,7 +13,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from disentwine.contracts.model import Batch, capabilities
+from disentwine.contracts.capabilities import capabilities
+from disentwine.contracts.model import Batch
 from disentwine.data import Arrays
 from disentwine.errors import Interrupted, UsageError
 from disentwine.models import VAE, HierarchicalVAE, LadderVAE

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from disentwine.contracts.model import Batch, Losses, Model, OpponentTraining, capabilities
+from disentwine.contracts.capabilities import OpponentTraining, capabilities
+from disentwine.contracts.model import Batch, Losses, Model
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.pictures import accepts_pictures
 from disentwine.objectives.adversarial import discriminator_loss, generator_loss, slope_penalty

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from disentwine.contracts.model import Batch, Losses, Model, capabilities
+from disentwine.contracts.capabilities import capabilities
+from disentwine.contracts.model import Batch, Losses, Model
 from disentwine.data import Arrays, Pendulum
 from disentwine.errors import DataError, UsageError
 from disentwine.models import DCIGN, DIPVAEI, DIPVAEII, VAE, WAEMMD, BetaTCVAE, BetaVAE

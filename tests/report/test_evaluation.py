@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from disentwine import VAE
+from disentwine.contracts.capabilities import Quantizes
 from disentwine.contracts.dataset import Factor
-from disentwine.contracts.model import Batch, Losses, Quantizes
+from disentwine.contracts.model import Batch, Losses
 from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.metrics.activity import active_units

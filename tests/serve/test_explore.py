@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from disentwine.causal.graph import Graph
-from disentwine.contracts.model import Abducts, Batch, Intervenes, Losses, Model
+from disentwine.contracts.capabilities import Abducts, Intervenes
+from disentwine.contracts.model import Batch, Losses, Model
 from disentwine.errors import UsageError
 from disentwine.serve import explore
 from disentwine.serve.opened import MissingError, Opened, Seen

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from disentwine.contracts.model import Batch, Losses, OpponentTraining
+from disentwine.contracts.capabilities import OpponentTraining
+from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.players import opponent_parameters, own_parameters
 from disentwine.data import Arrays
 from disentwine.errors import CheckpointError, DivergenceError, Interrupted

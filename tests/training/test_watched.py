@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from disentwine.contracts.model import capabilities
+from disentwine.contracts.capabilities import capabilities
 from disentwine.figures import loss_curves
 from disentwine.models import MODELS, VAE
 from disentwine.training.run import load_run

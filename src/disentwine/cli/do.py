@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from disentwine.contracts.capabilities import Intervenes
     from disentwine.contracts.dataset import Dataset, Do, FloatArray, UInt8Array
-    from disentwine.contracts.model import Intervenes
     from disentwine.training.run import Run
 
 Value = float | Callable[[Any], Any]
@@ -40,7 +40,7 @@ def do(
 ) -> None:
     """Draw what a picture would have been, had concepts been different."""
     from disentwine.cli.tables import print_table
-    from disentwine.contracts.model import Intervenes
+    from disentwine.contracts.capabilities import Intervenes
     from disentwine.data.pictures import read_picture, write_picture
     from disentwine.errors import UsageError
     from disentwine.training.run import load_run
@@ -126,7 +126,7 @@ def _what_would_be(
     import numpy as np
     import torch
 
-    from disentwine.contracts.model import Abducts
+    from disentwine.contracts.capabilities import Abducts
     from disentwine.nn.pictures import to_unit_range
 
     after = model.do(picture, wanted)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from torch import nn
 
-from disentwine.contracts.model import Opposed
+from disentwine.contracts.capabilities import Opposed
 
 OPPONENT = "opponent"
 """The submodule that a model plays against, and what its terms' names in a log begin with."""

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from disentwine.causal.knowledge import NOTHING, Knowledge
+from disentwine.contracts.capabilities import OpponentTraining
 from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import Batch, Losses, OpponentTraining
+from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, Positive, Share
 from disentwine.models.backgrounds import median_logits
 from disentwine.models.causal import Edges

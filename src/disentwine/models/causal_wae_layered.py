@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from disentwine.causal.knowledge import NOTHING, Knowledge
-from disentwine.contracts.model import Batch, Losses, OpponentTraining
+from disentwine.contracts.capabilities import OpponentTraining
+from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, Positive, Probability
 from disentwine.models.causal import Edges
 from disentwine.models.code_opponent import (

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from disentwine.contracts.model import OpponentTraining
+from disentwine.contracts.capabilities import OpponentTraining
 from disentwine.nn.perceptron import perceptron
 from disentwine.objectives.adversarial import discriminator_loss, generator_loss
 from disentwine.objectives.mmd import mmd

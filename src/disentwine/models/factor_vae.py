@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from disentwine.contracts.model import Batch, Losses, OpponentTraining
+from disentwine.contracts.capabilities import OpponentTraining
+from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, Positive
 from disentwine.models.latent import LatentModel
 from disentwine.models.pixels import Likelihood

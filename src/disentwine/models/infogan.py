@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from disentwine.contracts.model import Batch, Losses, Model, OpponentTraining
+from disentwine.contracts.capabilities import OpponentTraining
+from disentwine.contracts.model import Batch, Losses, Model
 from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt, Positive
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import DECODERS, ENCODERS, Network

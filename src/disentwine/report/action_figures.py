@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
+from disentwine.contracts.capabilities import Transits
 from disentwine.contracts.dataset import UInt8Array
-from disentwine.contracts.model import Transits
 from disentwine.figures.actions import action_graphs
 from disentwine.nn.modes import evaluating
 from disentwine.nn.pictures import to_unit_range

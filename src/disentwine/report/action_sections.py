@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from disentwine import figures
-from disentwine.contracts.model import Transits
+from disentwine.contracts.capabilities import Transits
 from disentwine.figures.actions import confusion_matrix
 from disentwine.report.action_figures import repeated_rows
 from disentwine.report.page import Picture, Section

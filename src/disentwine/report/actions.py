@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from disentwine.contracts.capabilities import Transits
 from disentwine.contracts.dataset import Dataset, IndexArray, UInt8Array
-from disentwine.contracts.model import Transits
 from disentwine.contracts.score import Score
 from disentwine.contracts.transitions import Transitions
 from disentwine.data.transitions import transitions

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import (
     Dataset,
     Factor,
@@ -16,7 +17,6 @@ from disentwine.contracts.dataset import (
     Simulates,
     UInt8Array,
 )
-from disentwine.contracts.model import Intervenes
 from disentwine.contracts.score import Score
 from disentwine.metrics.counterfactual import counterfactual_scores
 

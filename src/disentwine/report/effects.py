@@ -8,8 +8,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray, Simulates, column_index
-from disentwine.contracts.model import Intervenes
 from disentwine.contracts.score import Score
 from disentwine.metrics.effects import effect_matrix
 from disentwine.report.counterfactuals import draw_trials

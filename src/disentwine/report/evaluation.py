@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from disentwine.contracts.capabilities import Intervenes, Quantizes
 from disentwine.contracts.dataset import Dataset, IndexArray
-from disentwine.contracts.model import Intervenes, Model, Quantizes, check_fits
+from disentwine.contracts.model import Model, check_fits
 from disentwine.contracts.score import Score
 from disentwine.data.splits import spread
 from disentwine.errors import DataError

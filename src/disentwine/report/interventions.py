@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from disentwine import figures
+from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import Simulates
-from disentwine.contracts.model import Intervenes
 from disentwine.metrics.graphs import shd
 from disentwine.report.matrices import effects_figure
 from disentwine.report.page import Picture, Section, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from disentwine import figures
-from disentwine.contracts.model import Layered
+from disentwine.contracts.capabilities import Layered
 from disentwine.report.page import Picture, Section
 from disentwine.report.subject import Subject
 

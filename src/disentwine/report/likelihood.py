@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from disentwine.contracts.capabilities import Scores
 from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray
-from disentwine.contracts.model import Model, Scores
+from disentwine.contracts.model import Model
 from disentwine.contracts.score import Score
 from disentwine.errors import UsageError
 from disentwine.metrics.likelihood import importance_log_likelihood

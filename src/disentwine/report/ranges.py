@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import Intervenes
 
 
 def training_range(model: Intervenes, dataset: Dataset | None, name: str) -> tuple[float, float]:

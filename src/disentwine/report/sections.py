@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from disentwine import figures
-from disentwine.contracts.model import Decodes, Generates, LearnsActions, Opposed
+from disentwine.contracts.capabilities import Decodes, Generates, LearnsActions, Opposed
 from disentwine.data.splits import spread
 from disentwine.nn.pictures import to_uint8
 from disentwine.report.action_sections import actions, confusions

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import Dataset, IndexArray, Simulates
-from disentwine.contracts.model import Intervenes
 from disentwine.contracts.score import Score
 from disentwine.metrics.sharpness import sharpness
 from disentwine.report.counterfactuals import do_images

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from disentwine.contracts.capabilities import Layered, Opposed
 from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import Layered, Model, Opposed
+from disentwine.contracts.model import Model
 from disentwine.report.evaluation import Evaluation
 from disentwine.training.run import Run
 

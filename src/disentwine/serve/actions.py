@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from disentwine.contracts.capabilities import Transits
 from disentwine.contracts.dataset import Dataset, FloatArray, UInt8Array
-from disentwine.contracts.model import Transits
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.serve.concepts import number
 from disentwine.serve.opened import MissingError, Opened, Seen

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import Dataset, Factor, FloatArray
-from disentwine.contracts.model import Intervenes, Model
+from disentwine.contracts.model import Model
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.report.ranges import training_range
 from disentwine.serve.schema import Concept

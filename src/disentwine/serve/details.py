@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 
 from disentwine.causal.graph import Graph
-from disentwine.contracts.model import Intervenes
+from disentwine.contracts.capabilities import Intervenes
 from disentwine.metrics.registry import METRICS
 from disentwine.report.kept import kept_scores
 from disentwine.report.scoring import MEASURED_TOGETHER

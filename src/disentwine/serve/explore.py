@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from disentwine.causal.graph import Graph
+from disentwine.contracts.capabilities import Abducts, Decodes, Generates, Intervenes
 from disentwine.contracts.dataset import FloatArray, UInt8Array
-from disentwine.contracts.model import Abducts, Decodes, Generates, Intervenes
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.nn.pictures import to_uint8

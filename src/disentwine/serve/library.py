@@ -9,8 +9,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
 
+from disentwine.contracts.capabilities import capabilities
 from disentwine.contracts.dataset import Dataset, Simulates
-from disentwine.contracts.model import capabilities
 from disentwine.data import DATASETS
 from disentwine.errors import DisentwineError
 from disentwine.serve.opened import MissingError, Opened

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from disentwine.contracts.capabilities import Abducts, Decodes, Intervenes, Layered
 from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray, Simulates, UInt8Array
-from disentwine.contracts.model import Abducts, Decodes, Intervenes, Layered, Model
+from disentwine.contracts.model import Model
 from disentwine.data.splits import examples
 from disentwine.errors import UsageError
 from disentwine.nn.pictures import to_uint8, to_unit_range

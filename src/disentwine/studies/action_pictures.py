@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from disentwine import figures
+from disentwine.contracts.capabilities import Transits
 from disentwine.contracts.dataset import UInt8Array
-from disentwine.contracts.model import Transits
 from disentwine.figures.actions import confusion_matrix
 from disentwine.report.action_figures import graphs_of, repeated_rows
 from disentwine.studies.pictures import Pictures

@@ -11,8 +11,8 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import FloatArray, Simulates
-from disentwine.contracts.model import Intervenes
 from disentwine.contracts.score import Score
 from disentwine.metrics.mine import mine
 from disentwine.report.effects import effect_scores

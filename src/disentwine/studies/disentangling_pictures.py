@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from disentwine import figures
+from disentwine.contracts.capabilities import Decodes
 from disentwine.contracts.dataset import FloatArray, UInt8Array
-from disentwine.contracts.model import Decodes
 from disentwine.data.splits import spread
 from disentwine.figures.bars import grouped_bars
 from disentwine.nn.pictures import to_uint8

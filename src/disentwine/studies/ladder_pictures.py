@@ -10,8 +10,8 @@ import numpy as np
 import yaml
 
 from disentwine import figures
+from disentwine.contracts.capabilities import Layered
 from disentwine.contracts.dataset import FloatArray
-from disentwine.contracts.model import Layered
 from disentwine.data.splits import spread
 from disentwine.figures.comparison import STYLES
 from disentwine.studies.courses import Course, read_course

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from disentwine import figures
+from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import Simulates
-from disentwine.contracts.model import Intervenes
 from disentwine.figures.bars import grouped_bars
 from disentwine.report.matrices import effects_of
 from disentwine.studies.study import Published, result_rows

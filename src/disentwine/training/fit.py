@@ -9,8 +9,9 @@ from typing import Literal, TypeVar
 
 import torch
 
+from disentwine.contracts.capabilities import Watched
 from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import Model, Watched, check_fits
+from disentwine.contracts.model import Model, check_fits
 from disentwine.contracts.ranges import Count, Positive
 from disentwine.contracts.schema import check, schema_of
 from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError, warn

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from disentwine.contracts.capabilities import LearnsActions, VariesOneFactor
 from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray
-from disentwine.contracts.model import LearnsActions, VariesOneFactor
 from disentwine.errors import DataError
 from disentwine.training.pairs import pair_splits
 

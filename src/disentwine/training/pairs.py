@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from disentwine.contracts.capabilities import LearnsActions
 from disentwine.contracts.dataset import Dataset, IndexArray
-from disentwine.contracts.model import Batch, LearnsActions
+from disentwine.contracts.model import Batch
 from disentwine.data.splits import spread
 from disentwine.data.transitions import transitions
 from disentwine.errors import DataError

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from disentwine.contracts.model import Model, Opposed
+from disentwine.contracts.capabilities import Opposed
+from disentwine.contracts.model import Model
 from disentwine.contracts.players import OPPONENT, opponent_parameters, own_parameters
 from disentwine.objectives.schedules import linear
 from disentwine.training.checkpoint import optimiser_tensors, restore_optimiser

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
+from disentwine.contracts.capabilities import LearnsActions, NamesActions, Tended
 from disentwine.contracts.dataset import Dataset, IndexArray
-from disentwine.contracts.model import LearnsActions, Losses, Model, NamesActions, Tended
+from disentwine.contracts.model import Losses, Model
 from disentwine.contracts.players import frozen
 from disentwine.errors import CheckpointError, DivergenceError, UsageError
 from disentwine.training.averaging import Average
