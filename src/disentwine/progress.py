@@ -1,9 +1,11 @@
-"""The progress bar of long work: rate, time left and the newest values."""
+"""The progress of long work: rate, time left and the newest values."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
@@ -19,6 +21,9 @@ from rich.progress import (
 )
 from rich.text import Text
 
+BETWEEN_LINES = 30.0
+"""Seconds, where there is no terminal but a file that somebody may be reading."""
+
 
 class RateColumn(ProgressColumn):
     """Steps per second."""
@@ -28,17 +33,20 @@ class RateColumn(ProgressColumn):
 
 
 class ProgressBar:
-    """A bar on a terminal, silence elsewhere.
+    """A bar on a terminal, elsewhere a line every half minute.
 
     Arguments:
         label: what is going on.
         total: how many steps make the whole.
         done: how many were made by an earlier session.
-        show: force the bar on or off; by default it shows on a terminal.
+        show: force the bar on, or silence; by default what suits the output.
     """
 
     def __init__(self, label: str, *, total: int, done: int = 0, show: bool | None = None) -> None:
         visible = sys.stderr.isatty() if show is None else show
+        self._writes_lines = show is None and not visible
+        self._line = _Line(label, total=total, done=done)
+        self._values = ""
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=16),
@@ -55,8 +63,10 @@ class ProgressBar:
         """Count one step, and show values when there are new ones."""
         self._progress.advance(self._task)
         if values is not None:
-            shown = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
-            self._progress.update(self._task, values=shown)
+            self._values = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
+            self._progress.update(self._task, values=self._values)
+        if self._writes_lines:
+            self._line.advance(self._values)
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -69,3 +79,22 @@ class ProgressBar:
         traceback: TracebackType | None,
     ) -> None:
         self._progress.stop()
+
+
+class _Line:
+    """Steps that are counted, and told now and then."""
+
+    def __init__(self, label: str, *, total: int, done: int) -> None:
+        self.label, self.total, self.done = label, total, done
+        self.told, self.when = done, time.monotonic()
+
+    def advance(self, values: str) -> None:
+        self.done += 1
+        passed = time.monotonic() - self.when
+        if passed < BETWEEN_LINES:
+            return
+        rate = (self.done - self.told) / passed
+        left = timedelta(seconds=round((self.total - self.done) / rate))
+        line = f"{self.label}: {self.done:,} of {self.total:,}, {rate:.3g}/s, {left} left"
+        print(f"{line}  {values}".rstrip(), file=sys.stderr, flush=True)
+        self.told, self.when = self.done, time.monotonic()

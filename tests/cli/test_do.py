@@ -7,19 +7,22 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from disentwine import VAE, CausalVAE, data, fit, load_run
+from disentwine import CTVAE, VAE, CausalVAE, data, fit, load_run
 from disentwine.data.splits import examples
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A causal run, a plain one, and a picture."""
+    """A causal run, a plain one, one with actions, and a picture."""
     folder = tmp_path_factory.mktemp("runs")
     pendulum = data.Pendulum(size=32)
     edges = tuple(pendulum.graph.edges)
     options = {"steps": 2, "batch_size": 8, "threads": 1}
     fit(CausalVAE.for_data(pendulum, edges=edges), pendulum, out=folder / "causal", **options)
     fit(VAE.for_data(pendulum, latent=2), pendulum, out=folder / "plain", **options)
+    shapes = data.Shapes3D(hues=2, scales=3, orientations=2)
+    acting = CTVAE.for_data(shapes, pretraining=1, codes=8, dimensions=2, width=8)
+    fit(acting, shapes, out=folder / "acting", **options)
     Image.fromarray(pendulum.images[0]).resize((50, 40)).save(folder / "scene.png")
     return folder
 
@@ -64,6 +67,18 @@ def test_a_guess_far_from_training_is_said_to_be_one(command: Any, runs: Path) -
     assert "outside of what training saw" in answer.out
 
 
+def test_actions_are_done_one_after_the_other(command: Any, runs: Path) -> None:
+    answer = command(
+        "do", runs / "acting", "t-0", "+floor_hue", "-scale", "+scale", "--out", "acted.png"
+    )
+    assert answer.code == 0, answer.err
+    assert "t-0 after +floor_hue, -scale, +scale" in answer.out
+    run = load_run(runs / "acting")
+    picture = run.dataset.images[examples(run.dataset.split)[0]]
+    acted = run.model.apply(picture, ["+floor_hue", "-scale", "+scale"])
+    np.testing.assert_array_equal(np.asarray(Image.open("acted.png")), acted)
+
+
 @pytest.mark.parametrize(
     ("run", "picture", "word", "hint"),
     [
@@ -77,6 +92,7 @@ def test_a_guess_far_from_training_is_said_to_be_one(command: Any, runs: Path) -
         ("causal", "none.png", "light_angle=60", "none.png"),
         ("causal", "causal", "light_angle=60", "is a folder"),
         ("plain", "scene.png", "light_angle=60", "without concepts"),
+        ("acting", "scene.png", "+scael", "there is no action '+scael'. Did you mean '+scale'?"),
     ],
 )
 def test_what_cannot_be_done_is_said(

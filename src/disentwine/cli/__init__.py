@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import version as package_version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,8 +36,10 @@ def root(
         raise typer.Exit
 
 
+# `do RUN IMAGE -scale` is an action, not an option.
+OF_VERBS: dict[Any, dict[str, Any]] = {do: {"ignore_unknown_options": True}}
 for verb in (demo, train, evaluate, do, report, study, runs, serve):
-    app.command()(verb)
+    app.command(context_settings=OF_VERBS.get(verb))(verb)
 app.add_typer(data_app, name="data")
 
 

@@ -22,7 +22,7 @@ SIGNS = {"": 1, "+": 1, "-": -1}
 
 
 def do(
-    run: Annotated[Path, typer.Argument(help="A run folder of a model with concepts.")],
+    run: Annotated[Path, typer.Argument(help="A run folder of a model with concepts or actions.")],
     image: Annotated[
         Path,
         typer.Argument(help="A PNG or JPEG picture; t-0, t-1, ... are the data's own test images."),
@@ -30,7 +30,8 @@ def do(
     values: Annotated[
         list[str],
         typer.Argument(
-            help="Concepts to set, such as light_angle=60, or to move, as light_angle+=10."
+            help="Concepts to set, such as light_angle=60, or to move, as light_angle+=10; "
+            "or actions, one after the other: +x +x -scale."
         ),
     ],
     out: Annotated[
@@ -38,25 +39,17 @@ def do(
         typer.Option(help="Where the picture goes; by default counterfactual.png, or -2, -3, ..."),
     ] = None,
 ) -> None:
-    """Draw what a picture would have been, had concepts been different."""
-    from disentwine.cli.tables import print_table
-    from disentwine.contracts.capabilities import Intervenes
+    """Draw what a picture would have been, had concepts been different; or is after actions."""
+    from disentwine.contracts.capabilities import Intervenes, Transits
     from disentwine.data.pictures import read_picture, write_picture
     from disentwine.errors import UsageError
     from disentwine.training.run import load_run
 
     loaded = load_run(run)
-    model = loaded.model
-    if not isinstance(model, Intervenes):
-        actions = getattr(model, "actions", ())
-        elsewhere = (
-            f"; its actions ({', '.join(actions)}) are on the page of `disentwine serve {run}`"
-        )
-        raise UsageError(
-            f"{run} holds a model without concepts, so nothing can be set"
-            + (elsewhere if actions else "")
-        )
-    wanted = read_values(values, model.concept_names)
+    model: Any = loaded.model
+    if not isinstance(model, Intervenes | Transits):
+        raise UsageError(f"{run} holds a model without concepts or actions: nothing can be done")
+    wanted = read_values(values, model.concept_names) if isinstance(model, Intervenes) else {}
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose another --out")
     height, width, channels = model.image_shape
@@ -68,9 +61,34 @@ def do(
     if picture is None:
         picture = read_picture(image, size=height, channels=channels)
         given = read_picture(image, channels=channels).shape[:2]
-    after, values_after = _what_would_be(model, picture, wanted)
+    if isinstance(model, Intervenes):
+        after, values_after = _what_would_be(model, picture, wanted)
+    else:
+        after = model.apply(picture, values)
     target = out or _free_name()
     write_picture(target, after)
+    if isinstance(model, Intervenes):
+        _print_concepts(str(image), model, dataset, picture, wanted, values_after)
+    else:
+        print(f"{image} after {', '.join(values)}")
+    if given != (height, width):
+        print(
+            f"note: of {given[1]}x{given[0]} pixels the centre square was resized to {width}x{height}"
+        )
+    print(f"picture: {target}")
+
+
+def _print_concepts(
+    title: str,
+    model: Intervenes,
+    dataset: Dataset | None,
+    picture: UInt8Array,
+    wanted: Mapping[str, Value],
+    values_after: FloatArray,
+) -> None:
+    """What each concept was and is, and where training says nothing of it."""
+    from disentwine.cli.tables import print_table
+
     units = {factor.name: factor.unit for factor in dataset.spec} if dataset else {}
     follows = set(model.graph.following(wanted))
     told = zip(model.concept_names, model.concepts(picture), values_after, strict=True)
@@ -84,19 +102,13 @@ def do(
         )
         for name, old, new in told
     ]
-    heads = ("concept", "unit", ">in the picture", ">in the new picture", "")
-    print_table(str(image), heads, rows)
-    if given != (height, width):
-        print(
-            f"note: of {given[1]}x{given[0]} pixels the centre square was resized to {width}x{height}"
-        )
+    print_table(title, ("concept", "unit", ">in the picture", ">in the new picture", ""), rows)
     painted = {
         name: float(values_after[model.concept_names.index(name)]) if callable(value) else value
         for name, value in wanted.items()
     }
     for warning in _beyond_training(model, dataset, painted):
         print(f"note: {warning}")
-    print(f"picture: {target}")
 
 
 def _test_image(name: Path, dataset: Dataset | None) -> UInt8Array | None:

@@ -83,9 +83,7 @@ def print_skipped(skipped: Mapping[str, str]) -> None:
 
 
 def print_runs(runs: Sequence[Run], folder: Path) -> None:
-    if not folder.is_dir():
-        print(f"there is no folder {folder}; 'disentwine demo' makes a run in runs/demo")
-    elif not runs:
+    if not runs:
         print(f"no runs in {folder}; 'disentwine demo' makes one")
     else:
         here = [run for run in runs if folder in (run.path, run.path.parent)]

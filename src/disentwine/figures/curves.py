@@ -155,7 +155,8 @@ def _panel(axes: Axes, records: Sequence[Record], name: str) -> None:
         points = [(step, value) for step, value in points if math.isfinite(value)]
         if points:
             steps, values = zip(*points, strict=True)
-            axes.plot(steps, values, label=kind, **style)
+            alone = {"marker": "o", "markersize": 4.5} if len(points) == 1 else {}
+            axes.plot(steps, values, label=kind, **(style | alone))
             everything += values
     if everything and min(everything) > 0:
         decades = math.log10(max(everything) / min(everything))

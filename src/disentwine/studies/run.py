@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from disentwine.errors import StudyError, warn
+from disentwine.errors import StudyError, UsageError, warn
 from disentwine.studies.study import Profile, Study, write_results
 from disentwine.studies.tables import Table, study_tables, to_markdown
 from disentwine.studies.trials import Outcome, Trial, read_trial, run_trials
@@ -66,11 +66,14 @@ def run_study(
         progress: show the bar; by default on a terminal only.
     """
     start = time.perf_counter()
+    planned = study.trials(profile, seeds)
+    most = max(trial.stage for trial in planned)
+    if profile == "paper" and stages is not None and stages > most:
+        raise UsageError(f"stages: the study {study.name} has {most}, got {stages}")
     folder = make_folder(out or FOLDERS[profile])
     kept = folder / "runs" if out or profile == "smoke" else Path("runs")
     runs = make_folder(kept / (study.runs or study.name))
     last = stages or study.stages
-    planned = study.trials(profile, seeds)
     trials = [trial for trial in planned if last is None or trial.stage <= last]
     trials.sort(key=lambda trial: trial.stage)
     left = Counter(trial.stage for trial in trials)

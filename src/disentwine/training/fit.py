@@ -12,7 +12,7 @@ import torch
 from disentwine.contracts.capabilities import Watched
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model, check_fits
-from disentwine.contracts.ranges import Count, Positive
+from disentwine.contracts.ranges import Count, NonNegative, Positive
 from disentwine.contracts.schema import check, schema_of
 from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError, warn
 from disentwine.progress import ProgressBar
@@ -39,7 +39,7 @@ def fit(
     batch_size: Count = 64,
     learning_rate: Positive = 1e-3,
     final_learning_rate: Positive | None = None,
-    weight_decay: Positive | None = None,
+    weight_decay: NonNegative | None = None,
     clip_norm: Positive | None = None,
     averaged: Count | None = None,
     start: str | Path | None = None,
@@ -83,7 +83,7 @@ def fit(
         threads: of the processor; none leaves torch's choice. Use 1 when several runs share a machine.
         seed: decides the batches and the noise.
         out: the run folder; none keeps everything in memory.
-        progress: show the bar; by default on a terminal only.
+        progress: show the bar, or be silent; by default a bar on a terminal, else a line now and then.
         on_save: called with the model and the step after every checkpoint, also the one of an interruption.
 
     >>> from disentwine import VAE, data
@@ -201,9 +201,15 @@ def _begun(out: Path) -> bool:
 
 
 def _begin_with(model: Model, start: Path) -> None:
+    if not is_run(start):
+        raise UsageError(
+            f"training.start: {start} is not a run folder; name that of a finished training"
+        )
     run = Run(start)
     if not run.finished:
-        raise UsageError(f"start: the training in {start} is not finished; finish it first")
+        raise UsageError(
+            f"training.start: the training in {start} is not finished; finish it first"
+        )
     load_weights(model, run.checkpoint.weights, source=start)
 
 

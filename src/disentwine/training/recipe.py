@@ -156,6 +156,10 @@ def read_sections(name: str | Path) -> dict[str, Any]:
             raise UsageError(f"{path} cannot be read as text: {error}") from error
     elif str(name) in ready:
         text = ready[str(name)]
+    elif path.suffix in (".yaml", ".yml"):
+        raise UsageError(
+            f"there is no file {path}; 'disentwine train --list' shows the ready recipes"
+        )
     else:
         raise UsageError(
             f"there is no recipe file or ready recipe '{name}'. {did_you_mean(str(name), ready)}"
