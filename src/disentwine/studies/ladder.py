@@ -41,8 +41,8 @@ RATES = ("training.learning_rate=.002", "training.final_learning_rate=.00002")
 images after 1,800 and 1,500 updates."""
 
 SHRINKING = {"omniglot": ("training.weight_decay=.3",), "mnist": ()}
-"""Of all systems alike: without it they fit the training images of OMNIGLOT far better than validation images,
-and these less well than with it, which the logs of a run with `training.weight_decay=null` show."""
+"""Of all systems alike: without it they fit the training images of OMNIGLOT far better than validation
+images, and these less well than with it, which the logs of a run with `training.weight_decay=null` show."""
 
 STEPS = {"mnist": 100_000, "omniglot": 8_000}
 """At batches of 256: 100 and 8 minutes on one core. The paper's 2,000 epochs are 430,000 and 180,000."""
