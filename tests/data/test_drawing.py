@@ -18,8 +18,9 @@ matplotlib.use("Agg")
 RED = (200, 30, 30)
 
 
-def blank(n: int = 1, size: int = 96) -> Canvas:
-    return Canvas(np.empty((n, size, size, 3), np.uint8), xlim=(0, 10), ylim=(0, 10))
+def blank(n: int = 1, size: int = 96, *, snapped: bool = True) -> Canvas:
+    pixels = np.empty((n, size, size, 3), np.uint8)
+    return Canvas(pixels, xlim=(0, 10), ylim=(0, 10), snapped=snapped)
 
 
 def by_matplotlib(size: int, *artists: Artist) -> UInt8Array:
@@ -68,6 +69,20 @@ def test_upright_lines_are_snapped_as_in_matplotlib(size: int, end: tuple[float,
     canvas.line((2.13, 3.0), end, width=3, color=RED)
     reference = by_matplotlib(size, Polygon([(2.13, 3.0), end], color=hexcolor(), lw=3))
     assert gap(canvas, reference) <= 1
+
+
+def test_upright_shapes_cover_pixels_in_part_where_they_are_not_snapped() -> None:
+    """The painted area is that of the shape, however little it is moved; snapped, it jumps."""
+    heights = np.linspace(7.0, 7.2, 21)
+    areas = {}
+    for snapped in (True, False):
+        canvas = blank(21, snapped=snapped)
+        canvas.rectangle((2.0, 1.0), (5.0, heights), color=(0, 0, 0), outline=0.0)
+        areas[snapped] = (1 - canvas.pixels[..., 0] / 255).sum(axis=(1, 2))
+    pixel = canvas.size * (0.9 - 0.125) / 10, canvas.size * (0.88 - 0.11) / 10
+    exact = 3 * pixel[0] * (heights - 1) * pixel[1]
+    assert np.allclose(areas[False], exact, atol=0.1)
+    assert len(np.unique(areas[True].round(3))) <= 3
 
 
 @pytest.mark.parametrize("radius", [1.5, 3.0])

@@ -43,6 +43,20 @@ def test_noise_follows_the_seed_and_has_the_stated_mean(cups: Flow) -> None:
     assert not np.array_equal(Flow(size=32, seed=1).noise, cups.noise)
 
 
+def test_without_snapping_every_height_and_hole_is_seen() -> None:
+    cups = Flow(size=32, snapped=False)
+    heights = cups.simulate(np.repeat(cups.factors[:1], 2, 0), {"water_height": [2.0, 2.02]}).images
+    holes = cups.simulate(np.repeat(cups.factors[:1], 2, 0), {"hole": [3.0, 3.02]}).images
+    assert (heights[0] != heights[1]).any()
+    assert (holes[0] != holes[1]).any()
+    snapped = Flow(size=32)
+    assert (snapped.images != cups.images).any()
+    same = snapped.simulate(
+        np.repeat(cups.factors[:1], 2, 0), {"water_height": [2.0, 2.02], "flow": 1.0}
+    )
+    assert np.array_equal(same.images[0], same.images[1])
+
+
 @pytest.mark.skipif(not AUTHORS.is_file(), reason="needs causalvae/ in DISENTWINE_DATA")
 def test_matches_the_authors_files(cups: Flow) -> None:
     r, h, hole, flow = cups.factors.T

@@ -188,6 +188,19 @@ def test_errors_are_noted_while_training_only(model: LayeredCausalVAE, x: torch.
     torch.testing.assert_close(model.encoder_error, before.lerp(missed, 0.01))
 
 
+def test_what_causes_say_is_right_on_average_whatever_the_density_of_noise(
+    model: LayeredCausalVAE, x: torch.Tensor
+) -> None:
+    """A mechanism and the mean of its noise could trade places: running means keep the latter apart."""
+    u = torch.randn(5, 4) * model.scale + model.mean
+    with torch.no_grad():
+        for _ in range(3000):
+            model.note_errors(torch.randn(5, 4), model.standardise(u), torch.ones(5).bool())
+        known = model.standardise(u)
+        for i in model.causes:
+            assert (known[:, i] - model.mechanism(i, known)).mean().abs() < 1e-4
+
+
 def test_missing_labels_are_not_learnt_from(model: LayeredCausalVAE, x: torch.Tensor) -> None:
     u = torch.full((5, 4), torch.nan)
     terms = model.loss(Batch(x, u)).terms

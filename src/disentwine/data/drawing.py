@@ -30,7 +30,13 @@ Point = tuple[Coordinate, Coordinate]
 
 
 def draw_in_chunks(
-    n: int, size: int, paint: Callable[[Canvas, slice], None], *, xlim: Interval, ylim: Interval
+    n: int,
+    size: int,
+    paint: Callable[[Canvas, slice], None],
+    *,
+    xlim: Interval,
+    ylim: Interval,
+    snapped: bool = True,
 ) -> UInt8Array:
     """Draw `n` images a few at a time, so that memory stays bounded.
 
@@ -40,13 +46,14 @@ def draw_in_chunks(
         paint: paints the images of a slice onto a canvas.
         xlim: the horizontal range of the axes.
         ylim: the vertical range of the axes.
+        snapped: whether upright edges are drawn at whole pixels, see `Canvas`.
     """
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 32 or size % 4:
         raise UsageError(f"size: give a multiple of 4 from 32 up, such as 64 or 96; got {size!r}")
     images = np.empty((n, size, size, 3), dtype=np.uint8)
     for start in range(0, n, CHUNK):
         rows = slice(start, min(start + CHUNK, n))
-        paint(Canvas(images[rows], xlim=xlim, ylim=ylim), rows)
+        paint(Canvas(images[rows], xlim=xlim, ylim=ylim, snapped=snapped), rows)
     return images
 
 
@@ -78,13 +85,14 @@ class Canvas:
     """White images of one scene, onto which shapes are painted in order.
 
     Shapes are placed in scene units, each coordinate one number for all images or one an image;
-    line widths are in points, of which the canvas is 72 wide. As in matplotlib, upright lines and
-    rectangles are snapped to whole pixels, and everything is cut off at the axes.
+    line widths are in points, of which the canvas is 72 wide. Everything is cut off at the axes.
 
     Arguments:
         pixels: (n, size, size, 3), painted white and then upon.
         xlim: the horizontal range of the axes.
         ylim: the vertical range of the axes.
+        snapped: whether upright lines and rectangles are drawn at whole pixels, as matplotlib does;
+            otherwise they are where they are, and cover pixels in part.
 
     >>> canvas = Canvas(np.empty((2, 32, 32, 3), np.uint8), xlim=(0, 10), ylim=(0, 10))
     >>> canvas.disc((np.array([4.0, 6.0]), 5.0), 2.0, color=(255, 0, 0))
@@ -92,9 +100,12 @@ class Canvas:
     [[255, 0, 0], [255, 255, 255]]
     """
 
-    def __init__(self, pixels: UInt8Array, *, xlim: Interval, ylim: Interval) -> None:
+    def __init__(
+        self, pixels: UInt8Array, *, xlim: Interval, ylim: Interval, snapped: bool = True
+    ) -> None:
         pixels[...] = 255
         self.pixels = pixels
+        self.snapped = snapped
         self.size: int = pixels.shape[1]
         size = self.size
         self._x0, self._y0 = xlim[0], ylim[0]
@@ -107,7 +118,7 @@ class Canvas:
         ends = np.stack(np.broadcast_arrays(*self._place(start), *self._place(end)))
         x0, y0, x1, y1 = ends
         upright = (abs(x1 - x0) < 1e-4) | (abs(y1 - y0) < 1e-4)
-        x0, y0, x1, y1 = np.where(upright, _snapped(ends, thick), ends)
+        x0, y0, x1, y1 = np.where(upright, self._snap(ends, thick), ends)
         length = np.hypot(x1 - x0, y1 - y0)
         ux = np.divide(x1 - x0, length, out=np.ones_like(length), where=length > 0)
         uy = np.divide(y1 - y0, length, out=np.zeros_like(length), where=length > 0)
@@ -148,8 +159,8 @@ class Canvas:
     ) -> None:
         """A filled upright rectangle outlined in its own colour; nothing if it is turned over."""
         thick = self._pixels(outline)
-        left, bottom = (_snapped(v, thick) for v in self._place(corner))
-        right, top = (_snapped(v, thick) for v in self._place(opposite))
+        left, bottom = (self._snap(v, thick) for v in self._place(corner))
+        right, top = (self._snap(v, thick) for v in self._place(opposite))
         edge = thick / 2
         window = self._window(left - edge, right + edge, top - edge, bottom + edge)
         x, y = _offsets(window, (left + right) / 2, (top + bottom) / 2)
@@ -188,6 +199,10 @@ class Canvas:
 
     def _pixels(self, points: float) -> float:
         return points * self.size / 72
+
+    def _snap(self, v: FloatArray, width: float) -> FloatArray:
+        """Whole pixels for strokes an even number of pixels wide, half ones for odd, as Agg has it."""
+        return np.floor(v + 0.5) + (0.5 if round(width) % 2 else 0.0) if self.snapped else v
 
     def _place(self, point: Point) -> tuple[FloatArray, FloatArray]:
         """Pixel coordinates of a point, rows counted from the top."""
@@ -252,12 +267,6 @@ def _between(
 ) -> Pixels:
     """The part of a pixel within `half` of a centre line on both sides."""
     return coverage(distance - half, nx, ny) - coverage(distance + half, nx, ny)
-
-
-def _snapped(v: FloatArray, width: float) -> FloatArray:
-    """Whole pixels for strokes an even number of pixels wide, half ones for odd, as Agg has it."""
-    snapped: FloatArray = np.floor(v + 0.5) + (0.5 if round(width) % 2 else 0.0)
-    return snapped
 
 
 def _column(v: Coordinate) -> FloatArray:

@@ -54,6 +54,8 @@ class Flow(Dataset):
     Arguments:
         size: height and width of the images in pixels, a multiple of 4 from 32 up.
         seed: of the split and of the jets' noise.
+        snapped: whether water and walls end at whole pixels, as matplotlib draws them and so the authors'
+            images have it; otherwise pixels are covered in part, and show every height and hole exactly.
 
     Attributes:
         noise: (n,) by how much gravity differs in each image, $.01 \max(|N(0, 1)|, 1)$; it bends
@@ -72,9 +74,10 @@ class Flow(Dataset):
         Factor(name, unit="scene units") for name in ("ball_size", "water_height", "hole", "flow")
     )
 
-    def __init__(self, *, size: int = 96, seed: int = 0) -> None:
+    def __init__(self, *, size: int = 96, seed: int = 0, snapped: bool = True) -> None:
         self.size = size
         self.seed = seed
+        self.snapped = snapped
         grid = np.meshgrid(np.arange(5, 35), np.arange(10, 40), np.arange(6, 15), indexing="ij")
         r, h_raw, hole = (v.ravel() for v in grid)
         causes = {"ball_size": r / 30, "hole": hole / 3}
@@ -87,7 +90,7 @@ class Flow(Dataset):
         # A stream of its own, so that an image's noise does not tell where the split put it.
         spread = np.abs(np.random.default_rng([seed, 1]).standard_normal(n))
         self.noise: FloatArray = 0.01 * np.maximum(spread, 1)
-        self.images = draw(self.factors, self.noise, size)
+        self.images = draw(self.factors, self.noise, size, snapped=snapped)
 
     def simulate(
         self, factors: FloatArray, do: Do | None = None, *, noise: FloatArray | None = None
@@ -112,10 +115,10 @@ class Flow(Dataset):
                 f"got shape {noise.shape}"
             )
         after = counterfactual(table, self.names, GRAPH, MECHANISMS, do)
-        return Simulation(draw(after, noise, self.size), after)
+        return Simulation(draw(after, noise, self.size, snapped=self.snapped), after)
 
 
-def draw(factors: FloatArray, noise: FloatArray, size: int) -> UInt8Array:
+def draw(factors: FloatArray, noise: FloatArray, size: int, *, snapped: bool = True) -> UInt8Array:
     """Images (n, size, size, 3) of the scenes in the table's rows and their jets' noise."""
 
     def paint(canvas: Canvas, rows: slice) -> None:
@@ -131,4 +134,4 @@ def draw(factors: FloatArray, noise: FloatArray, size: int) -> UInt8Array:
         canvas.falling_arc((CUP_RIGHT, hole), reach, hole - FLOOR, width=2, color=SKYBLUE)
         canvas.line((-1.0, GROUND), (21.0, GROUND), width=2, color=BLACK)
 
-    return draw_in_chunks(len(factors), size, paint, xlim=(0, 20), ylim=(0, 20))
+    return draw_in_chunks(len(factors), size, paint, xlim=(0, 20), ylim=(0, 20), snapped=snapped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from disentwine.models.causal import CausalModel, Edges
 from disentwine.models.labels import complete_labels
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.label_table import LabelTable
+from disentwine.nn.mixture import GaussianMixture
 from disentwine.nn.networks import Network
 from disentwine.nn.painters import SHARING, Box, LayeredDecoder, Painters, fourier_features
 from disentwine.nn.perceptron import perceptron
@@ -52,6 +53,7 @@ class LayeredModel(CausalModel[Tensor]):
         together: the painters of concepts that are painted together, see `LayeredDecoder`.
     """
 
+    noise_mean: Tensor
     encoder_error: Tensor
     mechanism_error: Tensor
     fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "groups", "boxes")
@@ -103,7 +105,10 @@ class LayeredModel(CausalModel[Tensor]):
                 for i, causes in self.causes.items()
             }
         )
+        self.noise = nn.ModuleDict({str(i): GaussianMixture(least=tightness) for i in self.causes})
 
+        # The likelihood does not tell a mechanism from its noise's mean, which is kept apart while training.
+        self.register_buffer("noise_mean", torch.zeros(len(concept_names)))
         # Mean squares, kept while training: how far labels are from what was read, and from what causes say.
         self.register_buffer("encoder_error", torch.ones(len(concept_names)))
         self.register_buffer("mechanism_error", torch.ones(len(concept_names)))
@@ -139,11 +144,14 @@ class LayeredModel(CausalModel[Tensor]):
         """Standardised concepts (n, k) as they are read from images."""
 
     def mechanism(self, i: int, z: Tensor) -> Tensor:
-        """$f_i$ of a concept's causes, (n,)."""
+        """$f_i$ of a concept's causes, (n,): what they say it is on average."""
         effect: Tensor = self.mechanisms[str(i)](
             fourier_features(z[:, self.causes[i]], FREQUENCIES)
         )
-        return effect[:, 0]
+        return effect[:, 0] + self.noise_mean[i]
+
+    def _density(self, i: int) -> GaussianMixture:
+        return cast(GaussianMixture, self.noise[str(i)])
 
     def labels_to_paint(self, u: Tensor, labelled: Tensor) -> tuple[Tensor, Tensor]:
         """(n, 1) which images are painted from their labels, and those labels (n, k), with noise.
@@ -156,12 +164,14 @@ class LayeredModel(CausalModel[Tensor]):
         return labelled[:, None] & chosen, u + self.tightness * torch.randn_like(u)
 
     def mechanism_terms(self, u: Tensor, labelled: Tensor) -> dict[str, Tensor]:
-        """What mechanisms leave unexplained of labels, (n,); nothing where there are none."""
+        r"""$-\sum_i \log p_i(u_i - f_i(u_{pa(i)}))$ of labels, (n,), with a density $p_i$ learnt for each
+        mechanism's noise; nothing where there are none."""
         if not self.causes:
             return {}
-        missed = torch.stack([u[:, i] - self.mechanism(i, u) for i in self.causes], dim=1)
-        squares = (missed / self.tightness).square()
-        return {"mechanisms": 0.5 * (squares * labelled[:, None]).sum(1)}
+        unlikely = [
+            -self._density(i).log_density(u[:, i] - self.mechanism(i, u)) for i in self.causes
+        ]
+        return {"mechanisms": torch.stack(unlikely).sum(0) * labelled}
 
     def abduct(self, x: Tensor) -> Tensor:
         return self.merge(self.codes(x))
@@ -198,10 +208,12 @@ class LayeredModel(CausalModel[Tensor]):
 
     @torch.no_grad()
     def note_errors(self, z: Tensor, u: Tensor, labelled: Tensor) -> None:
-        """Running means of both errors, over the images that carry all labels."""
+        """Running means of both errors and of noise, over the images that carry all labels."""
         if not labelled.any():
             return
         z, u = z[labelled], u[labelled]
+        for i in self.causes:
+            self.noise_mean[i] += ERROR_PACE * (u[:, i] - self.mechanism(i, u)).mean()
         merged = self.merge(z)
         self.encoder_error.lerp_((z - u).square().mean(0), ERROR_PACE)
         for i in self.causes:
