@@ -80,7 +80,7 @@ def test_everything_is_measured_and_drawn(tmp_path: Path, labels: str) -> None:
         "shapes3d",
         0,
         "ct-vae-shapes3d",
-        (*TINY, f"model.labels={labels}", "model.rivals=null"),
+        (*TINY, f"model.labels={labels}", "model.rivals=null", "model.compared=1"),
     )
     quick = partial(measure, most=12, reader_steps=1, siamese_steps=1)
     outcome = make_trial(trial, tmp_path, quick)
