@@ -9,7 +9,8 @@ import pytest
 
 from disentwine.studies.ctvae import CTVAE, PUBLISHED, SETTINGS, VARIANTS, figures, measure, more
 from disentwine.studies.study import result_rows
-from disentwine.studies.trials import Outcome, Trial, make_trial
+from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trials import make_trial
 
 TINY = (
     "data.hues=2",

@@ -19,7 +19,7 @@ from disentwine.studies.disentangling import (
     training,
 )
 from disentwine.studies.disentangling_pictures import trade_off_picture
-from disentwine.studies.trials import Outcome, Trial
+from disentwine.studies.trial import Outcome, Trial
 
 
 @pytest.fixture(params=[betavae, dipvae], ids=["betavae", "dipvae"])

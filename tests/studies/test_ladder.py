@@ -10,7 +10,7 @@ from disentwine.contracts.score import Score
 from disentwine.data import Arrays
 from disentwine.models import LadderVAE
 from disentwine.studies import ladder, ladder_measures, ladder_pictures
-from disentwine.studies.trials import Outcome, Trial
+from disentwine.studies.trial import Outcome, Trial
 from disentwine.training.trainer import fixed_noise
 
 PAPER = ladder.trials("paper", (0, 1, 2))
@@ -76,6 +76,31 @@ def test_pictures_compare_what_was_trained_alike():
     assert [o.trial.note for o in compared.values()] == [short, short]
     (deepest,) = ladder_pictures._deepest(outcomes).values()
     assert list(deepest) == ["ladder-vae", "ladder-vae, 20,000 steps", "vae, 20,000 steps"]
+
+
+def test_courses_are_drawn_without_weights_of_those_that_have_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(ladder_pictures, "_training_images", lambda data: 256)
+    shown = {}
+    monkeypatch.setattr(ladder_pictures.figures, "save_figure", lambda figure, path: path)
+    monkeypatch.setattr(
+        ladder_pictures.figures,
+        "activity_over_training",
+        lambda activity, **more: shown.update(activity=activity, **more),
+    )
+    monkeypatch.setattr(
+        ladder_pictures.figures, "course_curves", lambda courses, **more: shown.update(of=courses)
+    )
+    long, _, *others = ladder.trials("smoke", [0])[:3]
+    scores = {"train": -2.0, "validation": -3.0, "unit-kl": [0.5] * 12}
+    course = [{"step": step, "scores": scores} for step in (0, 10, 20)]
+    outcomes = [Outcome(long, (), 1.0), *(Outcome(other, (), 1.0, course) for other in others)]
+    assert len(ladder_pictures.activity_pictures(outcomes, tmp_path)) == 1
+    assert len(ladder_pictures.course_pictures(outcomes, tmp_path)) == 1
+    (system,) = {other.system for other in others}
+    assert {name: values.shape for name, values in shown["activity"].items()} == {system: (3, 12)}
+    assert shown["layers"][system] == [1] * 8 + [2] * 4
+    assert [curve.name for curve in shown["of"]] == [system]
+    assert ladder_pictures.activity_pictures(outcomes[:1], tmp_path) == []
 
 
 def test_a_unit_is_active_by_what_it_carries_along_draws():

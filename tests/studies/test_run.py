@@ -1,8 +1,8 @@
 """Stages, what is written when, and what a training costs."""
 
 import json
+import shutil
 import sys
-from concurrent.futures import Future
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +17,8 @@ from disentwine.studies.courses import COURSE, read_course, recorded
 from disentwine.studies.run import run_study
 from disentwine.studies.study import Study, result_rows
 from disentwine.studies.tables import Column
-from disentwine.studies.trials import SCORES, Baseline, Outcome, Trial, make_trial, run_trials
+from disentwine.studies.trial import Baseline, Outcome, Trial
+from disentwine.studies.trials import SCORES, make_trial, run_trials
 from disentwine.training.run import load_run
 
 QUICK = ("data.size=32", "model.name=vae", "training.steps=2", "training.batch_size=4")
@@ -41,31 +42,8 @@ def watch(model, dataset):
     return {"training": model.training}
 
 
-class InThisProcess:
-    """A pool of no processes."""
-
-    def __init__(self, jobs, *, reused):
-        self.reused = reused
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        pass
-
-    def submit(self, function, *arguments):
-        future = Future()
-        try:
-            future.set_result(function(*arguments))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
 @pytest.fixture
-def study(monkeypatch):
-    monkeypatch.setattr(trials, "workers", InThisProcess)
-
+def study(in_this_process):
     def make(*made, stages=None):
         return Study(
             name="tiny",
@@ -206,6 +184,10 @@ def test_a_smoke_test_ends_with_a_page(name, tmp_path):
     assert page.count("![") >= 3
     rows = json.loads(written.results.read_bytes())["rows"]
     assert all(row["value"] is None or np.isfinite(row["value"]) for row in rows)
+    shutil.rmtree(tmp_path / "runs")
+    run_study(STUDIES[name], profile="smoke", seeds=[0], out=tmp_path, train=False)
+    assert written.page.read_text() == page
+    assert json.loads(written.results.read_bytes())["rows"] == rows
 
 
 def test_what_another_study_trained_is_only_measured(tmp_path, monkeypatch):

@@ -12,7 +12,8 @@ from disentwine.errors import StudyError
 from disentwine.studies import STUDIES
 from disentwine.studies.study import Study, result_rows
 from disentwine.studies.tables import Column, Table, study_tables, to_markdown
-from disentwine.studies.trials import SCORES, Outcome, Trial, make_trial, run_trials
+from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trials import SCORES, make_trial, run_trials
 from disentwine.training.recipe import read_recipe
 
 QUICK = ("data.size=32", "model.name=vae", "training.steps=2", "training.batch_size=4")
@@ -83,7 +84,8 @@ def test_rows_are_means_over_seeds_beside_the_paper():
     vae, beta = rows
     assert vae["value"] == pytest.approx(0.3)
     assert vae["spread"] == pytest.approx(0.1414, abs=1e-4)
-    assert (vae["seeds"], vae["paper"], vae["n"]) == (2, 0.25, 100)
+    assert (vae["seeds"], vae["of_seeds"]) == (2, [0, 1])
+    assert (vae["paper"], vae["n"]) == (0.25, 100)
     assert (beta["seeds"], beta["spread"], beta["paper"]) == (1, None, None)
     assert vae["recipe"] == f"demo {' '.join(QUICK)}"
     json.dumps(rows, allow_nan=False)

@@ -41,7 +41,8 @@ def study(
 ) -> None:
     """Re-run the table of a paper; run again, it goes on where it stopped.
 
-    Results are written after every stage, and when it is interrupted.
+    Results are written after every stage, and when it is interrupted. What has a record among them
+    is not trained again: delete its <study>/trials/*.json, and its run folder, to train it anew.
     """
     from disentwine.cli.tables import print_table
     from disentwine.errors import UsageError, did_you_mean

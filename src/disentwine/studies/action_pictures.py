@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from disentwine.contracts.capabilities import Transits
 from disentwine.contracts.dataset import UInt8Array
 from disentwine.figures.actions import confusion_matrix
 from disentwine.report.action_figures import graphs_of, repeated_rows
-from disentwine.studies.pictures import Pictures
-from disentwine.studies.trials import Outcome
-from disentwine.training.run import load_run
+from disentwine.studies.pictures import Picture, Pictures, drawn_or_kept, kept
+from disentwine.studies.trial import Outcome
+from disentwine.training.run import Run
 
 REPEATS = 5
 
@@ -24,43 +25,55 @@ def repeated_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> 
     """A test image under each action, once to five times (the paper's Fig. 5)."""
     drawn: Pictures = []
     for name, outcome in _shown(outcomes).items():
-        run = load_run(outcome.trial.folder(runs))
-        model: Any = run.model
-        if not isinstance(model, Transits):
-            continue
-        test = run.dataset.split["test"]
-        image: UInt8Array = run.dataset.images[np.array([test[len(test) // 2]])][0]
-        rows, labels = repeated_rows(model, image, times=REPEATS)
-        path = folder / f"repeated-{name}.png"
-        figures.save_figure(figures.labelled_rows(rows, labels), path)
         caption = f"Each action once to {REPEATS} times, after the image and its reconstruction"
-        drawn.append((f"{caption}: {name}", path))
+        picture = f"{caption}: {name}", folder / f"repeated-{name}.png"
+        drawn += drawn_or_kept([picture], {name: outcome}, runs, partial(_draw_repeated, picture))
     return drawn
+
+
+def _draw_repeated(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
+    (run,) = opened.values()
+    model: Any = run.model
+    if not isinstance(model, Transits):
+        return []
+    test = run.dataset.split["test"]
+    image: UInt8Array = run.dataset.images[np.array([test[len(test) // 2]])][0]
+    rows, labels = repeated_rows(model, image, times=REPEATS)
+    figures.save_figure(figures.labelled_rows(rows, labels), picture[1])
+    return [picture]
 
 
 def graph_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
     """What each action touches and which nodes depend on which (the paper's Fig. 6)."""
     drawn: Pictures = []
     for name, outcome in _shown(outcomes).items():
-        run = load_run(outcome.trial.folder(runs))
-        model: Any = run.model
-        test = run.dataset.split["test"]
-        images = run.dataset.images[test[np.linspace(0, len(test) - 1, 64).astype(np.int64)]]
-        path = folder / f"graphs-{name}.png"
-        figures.save_figure(graphs_of(model, images), path)
-        drawn.append((f"What each action touches, and what depends on what: {name}", path))
+        caption = f"What each action touches, and what depends on what: {name}"
+        picture = caption, folder / f"graphs-{name}.png"
+        drawn += drawn_or_kept([picture], {name: outcome}, runs, partial(_draw_graphs, picture))
     return drawn
+
+
+def _draw_graphs(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
+    (run,) = opened.values()
+    model: Any = run.model
+    test = run.dataset.split["test"]
+    images = run.dataset.images[test[np.linspace(0, len(test) - 1, 64).astype(np.int64)]]
+    figures.save_figure(graphs_of(model, images), picture[1])
+    return [picture]
 
 
 def confusion_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
     """Which actions are taken for which."""
     drawn: Pictures = []
     for name, outcome in _shown(outcomes).items():
+        picture = f"Which action is taken for which: {name}", folder / f"confusion-{name}.png"
         score = next(s for s in outcome.scores if s["name"] == "action-accuracy")
-        path = folder / f"confusion-{name}.png"
         details = score["details"]
-        figures.save_figure(confusion_matrix(details["confusion"], details["names"]), path)
-        drawn.append((f"Which action is taken for which: {name}", path))
+        if "confusion" in details:
+            figure = confusion_matrix(details["confusion"], details["names"])
+            drawn.append((picture[0], figures.save_figure(figure, picture[1])))
+        else:  # of the first trials only their rows were recorded
+            drawn += kept([picture])
     return drawn
 
 

@@ -7,7 +7,7 @@ from disentwine.data.folder import DEFAULT_TABLE
 from disentwine.studies.disentangling import NETWORK, STEPS
 from disentwine.studies.study import Published
 from disentwine.studies.tables import Column
-from disentwine.studies.trials import Trial
+from disentwine.studies.trial import Trial
 
 OWN_DATA = "attributes"
 """A folder in `DISENTWINE_DATA` with the user's own pictures, and a table of their attributes."""

@@ -27,7 +27,7 @@ from disentwine.studies.disentangling_pictures import (
 from disentwine.studies.pictures import Pictures
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
-from disentwine.studies.trials import Outcome, Trial
+from disentwine.studies.trial import Outcome, Trial
 
 BASELINES = {"ground truth": "ground-truth", "pixels": "pixels", "pca": "pca", "ica": "ica"}
 BETAS = (2, 4, 8, 16, 32, 60)
@@ -155,7 +155,7 @@ def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
     """Scores beside the paper's, over the time of training, and what codes do to pictures."""
     return [
         *bar_pictures([*outcomes, *more(outcomes)], PUBLISHED, folder),
-        *course_pictures(outcomes, runs, folder),
+        *course_pictures(outcomes, folder),
         *traversal_pictures(outcomes, runs, folder),
     ]
 

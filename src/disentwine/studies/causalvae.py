@@ -28,7 +28,7 @@ from disentwine.studies.pictures import (
 )
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
-from disentwine.studies.trials import Outcome, Trial
+from disentwine.studies.trial import Outcome, Trial
 from disentwine.training.recipe import Recipe
 from disentwine.training.run import Run
 

@@ -16,7 +16,7 @@ from disentwine.studies.causalvae import DECAY, PAPERS_N, Row, brief, per_concep
 from disentwine.studies.pictures import Pictures, graph_pictures, intervention_pictures
 from disentwine.studies.study import Profile, Study
 from disentwine.studies.tables import Column
-from disentwine.studies.trials import Outcome, Trial
+from disentwine.studies.trial import Outcome, Trial
 from disentwine.training.run import Run
 
 DATA = ("pendulum", "flow")

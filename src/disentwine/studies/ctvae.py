@@ -32,7 +32,7 @@ from disentwine.studies.action_pictures import (
 )
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
-from disentwine.studies.trials import Outcome, Trial
+from disentwine.studies.trial import Outcome, Trial
 from disentwine.training.run import Run
 
 Setting = tuple[str, str, tuple[str, ...]]

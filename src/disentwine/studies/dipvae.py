@@ -37,7 +37,7 @@ from disentwine.studies.disentangling_pictures import (
 )
 from disentwine.studies.pictures import Pictures
 from disentwine.studies.study import Profile, Published, Study
-from disentwine.studies.trials import Outcome, Trial
+from disentwine.studies.trial import Outcome, Trial
 
 BETAS = (2, 4, 8, 16, 25, 32, 60, 64, 100, 128, 200, 256)
 LAMBDAS = (1, 2, 5, 10, 20, 50, 100, 500)
@@ -184,7 +184,7 @@ def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
     """Scores against reconstruction error and over the time of training, and traversals."""
     return [
         *trade_off_picture(outcomes, PUBLISHED, folder),
-        *course_pictures(outcomes, runs, folder),
+        *course_pictures(outcomes, folder),
         *traversal_pictures(outcomes, runs, folder),
     ]
 

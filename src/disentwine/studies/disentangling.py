@@ -24,7 +24,7 @@ from disentwine.metrics.sap import sap
 from disentwine.metrics.z_diff import z_diff
 from disentwine.models.baselines import baseline_codes
 from disentwine.studies.courses import costs, read_course, scores_after
-from disentwine.studies.trials import Baseline, Outcome, Trial
+from disentwine.studies.trial import Baseline, Outcome, Trial
 from disentwine.training.run import Run
 
 STEPS = 10_000

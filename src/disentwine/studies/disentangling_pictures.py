@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,15 @@ import numpy as np
 import torch
 
 from disentwine import figures
-from disentwine.contracts.capabilities import Decodes
 from disentwine.contracts.dataset import FloatArray, UInt8Array
 from disentwine.data.splits import spread
 from disentwine.figures.bars import grouped_bars
 from disentwine.nn.pictures import to_uint8
-from disentwine.studies.courses import read_course
 from disentwine.studies.disentangling import MINUTES
-from disentwine.studies.pictures import Pictures
+from disentwine.studies.pictures import Pictures, drawn_or_kept
 from disentwine.studies.study import Published, result_rows
-from disentwine.studies.trials import Outcome
-from disentwine.training.run import load_run
+from disentwine.studies.trial import Outcome
+from disentwine.training.run import Run
 from disentwine.training.storage import write_atomically
 
 BARS = {"z-diff-no-shape": "Z-diff, 4 factors", "z-diff": "Z-diff, 5 factors", "sap": "SAP"}
@@ -31,7 +30,10 @@ MOST_ROWS = 8
 IMAGES = 500
 """Enough to know how far each code reaches."""
 
-Rows = dict[tuple[str, str], dict[str, Mapping[str, Any]]]
+Key = tuple[str, str]
+"""System and note."""
+
+Rows = dict[Key, dict[str, Mapping[str, Any]]]
 
 
 def rows_of(outcomes: Sequence[Outcome], published: Published, data: str) -> Rows:
@@ -105,7 +107,7 @@ def trade_off_picture(outcomes: Sequence[Outcome], published: Published, folder:
     return drawn
 
 
-def course_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+def course_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
     """What trainings had scored on the validation split after how many minutes of one core.
 
     The longest training of each system is shown.
@@ -114,7 +116,7 @@ def course_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pi
     for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
         longest: dict[str, tuple[float, figures.Course]] = {}
         for outcome in outcomes:
-            course = read_course(outcome.trial.folder(runs)) if outcome.trial.data == data else []
+            course = outcome.course if outcome.trial.data == data else ()
             if len(course) < 2 or outcome.trial.note == "untrained":
                 continue
             minutes = [record["seconds"] / 60 for record in course[1:]]
@@ -141,35 +143,55 @@ def traversal_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) ->
     """For each factor the code that knows it best, moved while the others stay, in every model."""
     drawn: Pictures = []
     for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
-        first: dict[tuple[str, str], Outcome] = {}
+        first: dict[Key, Outcome] = {}
         for outcome in outcomes:
             trained = not outcome.trial.baseline and outcome.trial.note != "untrained"
             if outcome.trial.data == data and trained:
                 first.setdefault(_key(outcome), outcome)
-        opened = {key: (o, load_run(o.trial.folder(runs))) for key, o in first.items()}
-        dataset = next((run.dataset for _, run in opened.values()), None)
-        if dataset is None or "shape" not in dataset.names:
-            continue
-        images = dataset.images[spread(dataset.split["test"], IMAGES)]
-        strips: dict[str, UInt8Array] = {}
-        films: dict[float, tuple[str, UInt8Array]] = {}
-        for key, (outcome, run) in list(opened.items())[:MOST_ROWS]:
-            found = next((score for score in outcome.scores if score["name"] == "sap"), None)
-            if found is not None and isinstance(run.model, Decodes):
-                units = np.argmax(np.array(found["details"]["matrix"], dtype=float), axis=0)
-                strips[_label(key, "\n")] = moved(run.model, images, units, VALUES)
-                films[found["value"]] = _label(key), moved(run.model, images, units, FRAMES)
-        if strips:
-            figure = figures.traversal_grid(
-                np.stack(list(strips.values())), rows=list(strips), columns=dataset.names
-            )
-            path = figures.save_figure(figure, folder / f"traversals-{data}.png")
-            drawn.append((f"The best code of each factor, moved, on {data}", path))
-            label, film = films[max(films)]
-            path = folder / f"traversals-{data}.gif"
-            write_atomically(path, figures.animated_traversals(film, list(dataset.names)))
-            drawn.append((f"The same of {label}, moving", path))
+        shown = dict(list(first.items())[:MOST_ROWS])
+        if shown:
+            saps = {key: _sap(outcome) for key, outcome in shown.items()}
+            best = max(saps, key=lambda key: saps[key]["value"])
+            name = re.sub(r"[^\w.]+", "-", _label(best))
+            still, moving = f"traversals-{data}.png", f"traversals-{data}-{name}.gif"
+            pictures = [
+                (f"The best code of each factor, moved, on {data}", folder / still),
+                (f"The same of {_label(best)}, moving", folder / moving),
+            ]
+            draw = partial(_draw_traversals, pictures, saps, best)
+            drawn += drawn_or_kept(pictures, shown, runs, draw)
     return drawn
+
+
+def _draw_traversals(
+    pictures: Pictures,
+    saps: Mapping[Key, Mapping[str, Any]],
+    best: Key,
+    opened: Mapping[Key, Run],
+) -> Pictures:
+    dataset = opened[best].dataset
+    if "shape" not in dataset.names:
+        return []
+    images = dataset.images[spread(dataset.split["test"], IMAGES)]
+
+    def strips(key: Key, values: int) -> UInt8Array:
+        units = np.argmax(np.array(saps[key]["details"]["matrix"], dtype=float), axis=0)
+        return moved(opened[key].model, images, units, values)
+
+    (_, still), (_, moving) = pictures
+    figure = figures.traversal_grid(
+        np.stack([strips(key, VALUES) for key in opened]),
+        rows=[_label(key, "\n") for key in opened],
+        columns=dataset.names,
+    )
+    figures.save_figure(figure, still)
+    film = figures.animated_traversals(strips(best, FRAMES), list(dataset.names))
+    write_atomically(moving, film)
+    return pictures
+
+
+def _sap(outcome: Outcome) -> Mapping[str, Any]:
+    return next(score for score in outcome.scores if score["name"] == "sap")
 
 
 def moved(model: Any, images: UInt8Array, units: Sequence[int], values: int) -> UInt8Array:
@@ -191,9 +213,9 @@ def _setting(note: str) -> float | None:
     return float(words[1]) if len(words) == 2 and words[1].isdigit() else None
 
 
-def _key(outcome: Outcome) -> tuple[str, str]:
+def _key(outcome: Outcome) -> Key:
     return outcome.trial.system, outcome.trial.note
 
 
-def _label(key: tuple[str, str], between: str = " ") -> str:
+def _label(key: Key, between: str = " ") -> str:
     return between.join(filter(None, key))

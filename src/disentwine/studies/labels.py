@@ -13,7 +13,7 @@ from disentwine import figures
 from disentwine.figures.bars import grouped_bars
 from disentwine.studies import causalvae
 from disentwine.studies.study import Profile, Study, result_rows
-from disentwine.studies.trials import Outcome, Trial
+from disentwine.studies.trial import Outcome, Trial
 
 SHARES = {"100 %": 1.0, "50 %": 0.5, "10 %": 0.1, "1 %": 0.01}
 SYSTEM = "causal-vae/layered"

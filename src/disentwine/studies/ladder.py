@@ -18,7 +18,7 @@ from disentwine.studies.ladder_pictures import (
 from disentwine.studies.pictures import Pictures
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
-from disentwine.studies.trials import Outcome, Trial
+from disentwine.studies.trial import Outcome, Trial
 
 LAYERS, HIDDEN = (64, 32, 16, 8, 4), (512, 256, 128, 64, 32)
 DEEPEST = len(LAYERS)
@@ -199,10 +199,10 @@ def _smoke(seed: int) -> list[Trial]:
 def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
     """Figures 2 to 6 of the paper, and what more updates bring."""
     return [
-        *course_pictures(outcomes, runs, folder),
+        *course_pictures(outcomes, folder),
         *budget_pictures(outcomes, folder),
         *depth_pictures(outcomes, folder),
-        *activity_pictures(outcomes, runs, folder),
+        *activity_pictures(outcomes, folder),
         *layer_pictures(outcomes, folder),
         *class_pictures(outcomes, runs, folder),
     ]

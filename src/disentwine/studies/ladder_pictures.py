@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 import yaml
 
 from disentwine import figures
-from disentwine.contracts.capabilities import Layered
 from disentwine.contracts.dataset import FloatArray
 from disentwine.data.splits import spread
 from disentwine.figures.comparison import STYLES
-from disentwine.studies.courses import Course, read_course
-from disentwine.studies.pictures import Pictures
-from disentwine.studies.trials import Outcome, Trial
+from disentwine.studies.courses import Course
+from disentwine.studies.pictures import Picture, Pictures, drawn_or_kept
+from disentwine.studies.trial import Outcome, Trial
 from disentwine.training.recipe import Recipe
-from disentwine.training.run import load_run
+from disentwine.training.run import Run
 
 IMAGES = 2_000
 MOST_CLASSES = 10
 
 
-def course_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+def course_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
     """The bound on training and validation images over the epochs (fig. 2)."""
     drawn: Pictures = []
-    for data, deepest in _deepest(outcomes).items():
+    for data, deepest in _deepest([o for o in outcomes if o.course]).items():
         courses = []
         for name, outcome in deepest.items():
-            course = read_course(outcome.trial.folder(runs))[1:]
+            course = outcome.course[1:]
             scores = {
                 f"log-likelihood of {title} images": [r["scores"][part] for r in course]
                 for part, title in (("train", "training"), ("validation", "validation"))
@@ -80,17 +79,15 @@ def depth_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
     return drawn
 
 
-def activity_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+def activity_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
     """What each unit carries over the epochs (fig. 4)."""
     drawn: Pictures = []
-    for data, compared in _compared(outcomes).items():
+    for data, compared in _compared([o for o in outcomes if o.course]).items():
         activity, at, layers = {}, {}, {}
         for name, outcome in compared.items():
-            run = load_run(outcome.trial.folder(runs))
-            course = read_course(run.path)
-            activity[name] = np.array([r["scores"]["unit-kl"] for r in course])
-            at[name] = np.array(_epochs(outcome.trial, course))
-            layers[name] = run.model.unit_layers if isinstance(run.model, Layered) else ()
+            activity[name] = np.array([r["scores"]["unit-kl"] for r in outcome.course])
+            at[name] = np.array(_epochs(outcome.trial, outcome.course))
+            layers[name] = _unit_layers(outcome.trial)
         figure = figures.activity_over_training(activity, at=at, layers=layers)
         path = figures.save_figure(figure, folder / f"activity-{data}.png")
         drawn.append((f"What each unit carries over training on {data}", path))
@@ -119,25 +116,29 @@ def class_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pic
     """Principal components of each layer's posterior means, coloured by class (fig. 6)."""
     drawn: Pictures = []
     for data, compared in _compared(outcomes).items():
-        opened = {name: load_run(o.trial.folder(runs)) for name, o in compared.items()}
-        dataset = next(iter(opened.values())).dataset
-        factor = dataset.spec[0]
-        if factor.kind != "categorical" or len(factor.values or ()) > MOST_CLASSES:
-            continue
-        test = spread(dataset.split["test"], IMAGES)
-        images = dataset.images[test]
-        points = {
-            name: [
-                principal_components(run.model.represent(images, layer=layer))  # type: ignore[call-arg]
-                for layer in range(1, len(run.recipe.model["layers"]) + 1)
-            ]
-            for name, run in opened.items()
-        }
-        names = [str(value) for value in factor.values or ()]
-        figure = figures.layer_maps(points, dataset.factors[test, 0], names=names)
-        path = figures.save_figure(figure, folder / f"classes-{data}.png")
-        drawn.append((f"Principal components of each layer on {data}", path))
+        picture = f"Principal components of each layer on {data}", folder / f"classes-{data}.png"
+        drawn += drawn_or_kept([picture], compared, runs, partial(_draw_classes, picture))
     return drawn
+
+
+def _draw_classes(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
+    dataset = next(iter(opened.values())).dataset
+    factor = dataset.spec[0]
+    if factor.kind != "categorical" or len(factor.values or ()) > MOST_CLASSES:
+        return []
+    test = spread(dataset.split["test"], IMAGES)
+    images = dataset.images[test]
+    points = {
+        name: [
+            principal_components(run.model.represent(images, layer=layer))  # type: ignore[call-arg]
+            for layer in range(1, len(run.recipe.model["layers"]) + 1)
+        ]
+        for name, run in opened.items()
+    }
+    names = [str(value) for value in factor.values or ()]
+    figure = figures.layer_maps(points, dataset.factors[test, 0], names=names)
+    figures.save_figure(figure, picture[1])
+    return [picture]
 
 
 def principal_components(codes: FloatArray) -> FloatArray:
@@ -151,6 +152,12 @@ def principal_components(codes: FloatArray) -> FloatArray:
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     found = centred @ axes[:2].T
     return np.pad(found, ((0, 0), (0, 2 - found.shape[1])))
+
+
+def _unit_layers(trial: Trial) -> list[int]:
+    """Which layer each unit belongs to, from the image up."""
+    sizes = trial.read_recipe().model["layers"]
+    return [layer for layer, size in enumerate(sizes, start=1) for _ in range(size)]
 
 
 def _depth(outcome: Outcome) -> int:

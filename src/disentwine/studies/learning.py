@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import networkx as nx
@@ -13,9 +14,9 @@ from disentwine import figures
 from disentwine.causal import discover, discover_linear
 from disentwine.contracts.dataset import Dataset, FloatArray
 from disentwine.report.interventions import adjacency_figure
-from disentwine.studies.pictures import Pictures, first_of_each
-from disentwine.studies.trials import Outcome
-from disentwine.training.run import load_run
+from disentwine.studies.pictures import Pictures, drawn_or_kept, first_of_each
+from disentwine.studies.trial import Outcome
+from disentwine.training.run import Run
 
 LABELS = (30, 50, 100, 200, 500, 1000, 2000, 5000)
 """How many labels the graph is learnt from, as far as there are so many."""
@@ -27,22 +28,31 @@ def learning_pictures(
     """A as labels come in, A by the paper's pre-training, and A while the system is trained."""
     drawn: Pictures = []
     for (data, name), outcome in first_of_each(outcomes).items():
-        if name != system:
-            continue
-        run = load_run(outcome.trial.folder(runs))
-        if run.dataset.graph is None:
-            continue
-        made = {
-            f"The graph of {data} as labels come in": _over_labels(run.dataset),
-            f"The graph of {data} by least squares": _by_least_squares(run.dataset),
-            f"A of {system} on {data} over training": adjacency_figure(run),
-        }
-        kinds = ("labels", "least-squares", "training")
-        for kind, (caption, figure) in zip(kinds, made.items(), strict=True):
-            if figure is not None:
-                path = folder / f"adjacency-{kind}-{data}.png"
-                drawn.append((caption, figures.save_figure(figure, path)))
+        if name == system:
+            captions = {
+                "labels": f"The graph of {data} as labels come in",
+                "least-squares": f"The graph of {data} by least squares",
+                "training": f"A of {system} on {data} over training",
+            }
+            pictures = [
+                (caption, folder / f"adjacency-{kind}-{data}.png")
+                for kind, caption in captions.items()
+            ]
+            draw = partial(_draw, pictures)
+            drawn += drawn_or_kept(pictures, {system: outcome}, runs, draw)
     return drawn
+
+
+def _draw(pictures: Pictures, opened: Mapping[str, Run]) -> Pictures:
+    (run,) = opened.values()
+    if run.dataset.graph is None:
+        return []
+    made = _over_labels(run.dataset), _by_least_squares(run.dataset), adjacency_figure(run)
+    return [
+        (caption, figures.save_figure(figure, path))
+        for (caption, path), figure in zip(pictures, made, strict=True)
+        if figure is not None
+    ]
 
 
 def _over_labels(dataset: Dataset) -> Figure:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,11 +15,39 @@ from disentwine.contracts.dataset import Simulates
 from disentwine.figures.bars import grouped_bars
 from disentwine.report.matrices import effects_of
 from disentwine.studies.study import Published, result_rows
-from disentwine.studies.trials import Outcome
-from disentwine.training.run import load_run
+from disentwine.studies.trial import Outcome
+from disentwine.training.run import Run
 
 VALUES = 7
-Pictures = list[tuple[str, Path]]
+Picture = tuple[str, Path]
+"""Caption and file."""
+
+Pictures = list[Picture]
+Name = TypeVar("Name")
+
+
+def drawn_or_kept(
+    pictures: Pictures,
+    shown: Mapping[Name, Outcome],
+    runs: Path,
+    draw: Callable[[dict[Name, Run]], Pictures],
+) -> Pictures:
+    """Pictures of trained models; where any of their runs is gone, those that were drawn before.
+
+    Arguments:
+        pictures: all that may be drawn.
+        shown: the outcomes whose models they show.
+        runs: the folder of all run folders.
+        draw: draws pictures of the runs, and says which.
+    """
+    found = {name: outcome.trial.finished_run(runs) for name, outcome in shown.items()}
+    opened = {name: run for name, run in found.items() if run is not None}
+    return draw(opened) if len(opened) == len(shown) else kept(pictures)
+
+
+def kept(pictures: Pictures) -> Pictures:
+    """Those that were drawn before."""
+    return [(caption, path) for caption, path in pictures if path.is_file()]
 
 
 def score_picture(
@@ -60,34 +90,34 @@ def intervention_pictures(
     drawn: Pictures = []
     first = first_of_each(outcomes, notes=notes)
     for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
-        opened = {
-            system: load_run(outcome.trial.folder(runs))
-            for (name, system), outcome in first.items()
-            if name == data
-        }
-        models = {s: run.model for s, run in opened.items() if isinstance(run.model, Intervenes)}
-        dataset = next(iter(opened.values())).dataset
-        if not models or not isinstance(dataset, Simulates):
-            continue
-        test = dataset.split["test"]
-        index = test[len(test) // 2]
-        noise = getattr(dataset, "noise", None)
-        own_noise = None if noise is None else np.repeat(noise[[index]], VALUES)
-        stack = np.repeat(dataset.images[[index]], VALUES, axis=0)
-        factors = np.repeat(dataset.factors[[index]], VALUES, axis=0)
-        rows, labels = [], []
-        for name, column in zip(dataset.names, dataset.factors.T, strict=True):
-            least, most = np.nanquantile(column, [0.02, 0.98])
-            values = np.linspace(least, most, VALUES)
-            rows.append(dataset.simulate(factors, {name: values}, noise=own_noise).images)
-            labels.append(f"do({name.replace('_', ' ')})\ntruth")
-            for system, model in models.items():
-                rows.append(model.do(stack, {name: values}))
-                labels.append(system)
-        figure = figures.labelled_rows(np.stack(rows), labels)
-        path = figures.save_figure(figure, folder / f"interventions-{data}.png")
-        drawn.append((f"Interventions on {data}", path))
+        shown = {system: outcome for (name, system), outcome in first.items() if name == data}
+        picture = f"Interventions on {data}", folder / f"interventions-{data}.png"
+        drawn += drawn_or_kept([picture], shown, runs, partial(_draw_interventions, picture))
     return drawn
+
+
+def _draw_interventions(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
+    models = {s: run.model for s, run in opened.items() if isinstance(run.model, Intervenes)}
+    dataset = next(iter(opened.values())).dataset
+    if not models or not isinstance(dataset, Simulates):
+        return []
+    test = dataset.split["test"]
+    index = test[len(test) // 2]
+    noise = getattr(dataset, "noise", None)
+    own_noise = None if noise is None else np.repeat(noise[[index]], VALUES)
+    stack = np.repeat(dataset.images[[index]], VALUES, axis=0)
+    factors = np.repeat(dataset.factors[[index]], VALUES, axis=0)
+    rows, labels = [], []
+    for name, column in zip(dataset.names, dataset.factors.T, strict=True):
+        least, most = np.nanquantile(column, [0.02, 0.98])
+        values = np.linspace(least, most, VALUES)
+        rows.append(dataset.simulate(factors, {name: values}, noise=own_noise).images)
+        labels.append(f"do({name.replace('_', ' ')})\ntruth")
+        for system, model in models.items():
+            rows.append(model.do(stack, {name: values}))
+            labels.append(system)
+    figures.save_figure(figures.labelled_rows(np.stack(rows), labels), picture[1])
+    return [picture]
 
 
 def effect_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
@@ -104,16 +134,25 @@ def effect_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
 
 def graph_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
     """For each data set the graph that was learnt, beside the true one."""
-    drawn: dict[str, tuple[str, Path]] = {}
+    drawn: dict[str, Pictures] = {}
     for (data, system), outcome in first_of_each(outcomes).items():
-        run = load_run(outcome.trial.folder(runs))
-        model = run.model
-        if data in drawn or not isinstance(model, Intervenes) or not model.graph.edges:
-            continue
-        figure = figures.graph_figure(model.graph, run.dataset.graph)
-        path = figures.save_figure(figure, folder / f"graph-{data}.png")
-        drawn[data] = f"The graph of {system} on {data}", path
-    return list(drawn.values())
+        if data not in drawn:
+            picture = f"The graph of {system} on {data}", folder / f"graph-{data}.png"
+            draw = partial(_draw_graph, picture)
+            found = drawn_or_kept([picture], {system: outcome}, runs, draw)
+            # One whose run is gone may be the one that was drawn: no other takes its place.
+            if found or outcome.trial.finished_run(runs) is None:
+                drawn[data] = found
+    return [picture for found in drawn.values() for picture in found]
+
+
+def _draw_graph(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
+    (run,) = opened.values()
+    model = run.model
+    if not isinstance(model, Intervenes) or not model.graph.edges:
+        return []
+    figures.save_figure(figures.graph_figure(model.graph, run.dataset.graph), picture[1])
+    return [picture]
 
 
 def first_of_each(

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from disentwine.errors import StudyError, UsageError, warn
+from disentwine.studies.records import TRIALS, read_trial, write_records
 from disentwine.studies.study import Profile, Study, write_results
 from disentwine.studies.tables import Table, study_tables, to_markdown
-from disentwine.studies.trials import Outcome, Trial, read_trial, run_trials
+from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trials import run_trials
 from disentwine.training.storage import make_folder, write_atomically
 
 FOLDERS: dict[Profile, Path] = {"paper": Path("results"), "smoke": Path("runs/smoke")}
@@ -52,15 +54,16 @@ def run_study(
     """Train and measure all that a study compares, and write its results after every stage.
 
     What was trained in an earlier session is used again, what was interrupted goes on. Whatever
-    stops it, results are written of what is complete.
+    stops it, results are written of what is complete, with a record of each trial; what has a record
+    is not trained even where its run is gone: delete both to train it again.
 
     Arguments:
         study: one of `STUDIES`.
         profile: "paper" for the published setting, "smoke" for a quick look that all works.
         seeds: of the trainings.
         jobs: trainings at a time, one thread each.
-        out: folder of `<study>.json`, `<study>.md` and `<study>/*.png`; run folders are kept in
-            `runs` beside it when it is given.
+        out: folder of `<study>.json`, `<study>.md`, `<study>/*.png` and `<study>/trials/*.json`; run
+            folders are kept in `runs` beside it when it is given.
         stages: how many to make; as many as the study says by default.
         train: otherwise only write results of what earlier sessions finished.
         progress: show the bar; by default on a terminal only.
@@ -72,7 +75,7 @@ def run_study(
         raise UsageError(f"stages: the study {study.name} has {most}, got {stages}")
     folder = make_folder(out or FOLDERS[profile])
     kept = folder / "runs" if out or profile == "smoke" else Path("runs")
-    runs = make_folder(kept / (study.runs or study.name))
+    runs, records = make_folder(kept / (study.runs or study.name)), records_of(study, folder)
     last = stages or study.stages
     trials = [trial for trial in planned if last is None or trial.stage <= last]
     trials.sort(key=lambda trial: trial.stage)
@@ -83,11 +86,16 @@ def run_study(
     if stages is not None:
         command += f" --stages {stages}"
 
+    def finished() -> list[Outcome]:
+        found = [read_trial(trial, runs, records) for trial in trials]
+        return [outcome for outcome in found if outcome is not None]
+
     def write() -> Finished:
-        found = [read_trial(trial, runs) for trial in trials]
-        outcomes = [outcome for outcome in found if outcome is not None]
+        outcomes = finished()
         if not outcomes:
-            raise StudyError(f"no training of the study is finished yet in {runs}")
+            raise StudyError(
+                f"no training of the study is finished yet in {runs}, nor recorded in {records}"
+            )
         results, page, tables = write_study(
             study,
             outcomes,
@@ -116,14 +124,20 @@ def run_study(
                 jobs=jobs,
                 label=study.name,
                 watch=study.watch.get(profile),
+                records=records,
                 on_trial=on_trial,
                 progress=progress,
             )
         except BaseException:
-            if any(read_trial(trial, runs) for trial in trials):
+            if finished():
                 write()
             raise
     return write()
+
+
+def records_of(study: Study, folder: Path) -> Path:
+    """Where the records of its trials are; studies that share runs share them."""
+    return folder / (study.runs or study.name) / TRIALS
 
 
 def write_study(
@@ -136,7 +150,7 @@ def write_study(
     planned: int,
     remarks: Sequence[str] = (),
 ) -> tuple[Path, Path, list[Table]]:
-    """Write results, pictures and page; returns the two files and the tables.
+    """Write records, results, pictures and page; returns the files of results and page, and the tables.
 
     Arguments:
         study: whose they are.
@@ -147,6 +161,7 @@ def write_study(
         planned: how many trials there are to be.
         remarks: what to say beside the study's own.
     """
+    write_records(outcomes, runs, records_of(study, folder))
     pictures = study.figures(outcomes, runs, make_folder(folder / study.name))
     path, page = folder / f"{study.name}.json", folder / f"{study.name}.md"
     results = write_results(study, outcomes, path, command=command, planned=planned)

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from disentwine.studies.courses import Watch
 from disentwine.studies.tables import Column
-from disentwine.studies.trials import Measure, Outcome, Trial
+from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trials import Measure
 from disentwine.training.storage import write_atomically
 from disentwine.training.versions import commit, versions
 
@@ -47,7 +48,8 @@ class Study:
         watch: what is measured at every checkpoint, if anything.
         more: rows made of other rows, such as the best setting of a system.
         stages: how many stages are made where nobody asks for more; all when none.
-        runs: name of the folder of runs, where studies share trainings; its own name by default.
+        runs: name of the folders of runs and of records, where studies share trainings; its own name by
+            default.
         remarks: what a reader of the page must know, a sentence or more each.
     """
 
@@ -88,6 +90,7 @@ def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[
                 "noise_floor": statistics.fmean(floors) if floors else None,
                 "n": n,
                 "seeds": len(values),
+                "of_seeds": [outcome.trial.seed for outcome, _ in found],
                 "paper": published.get(
                     (system, data, metric, note), published.get((system, data, metric))
                 ),
@@ -116,6 +119,7 @@ def published_rows(others: Published, data: Collection[str]) -> list[dict[str, A
             "noise_floor": None,
             "n": 0,
             "seeds": 0,
+            "of_seeds": [],
             "paper": number,
             "minutes": 0.0,
             "recipe": "none: published only",
@@ -131,7 +135,7 @@ def write_results(
 ) -> dict[str, Any]:
     """Write `<study>.json`: what was measured, by which command, with which versions, on what.
 
-    Trainings may be older than the commit that writes: each trial's folder keeps its own.
+    Trainings may be older than the commit that writes: each trial's record keeps its own.
     """
     results = {
         "study": study.name,

@@ -1,0 +1,144 @@
+"""What trials measured: in their run folders, and in small records that stay when these are gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from disentwine.contracts.score import Score
+from disentwine.errors import StudyError
+from disentwine.report.kept import SCORES
+from disentwine.studies.courses import read_course
+from disentwine.studies.trial import Outcome, Trial
+from disentwine.training.storage import make_folder, write_atomically
+
+TRIALS = "trials"
+"""The folder of records, among what is written of a study."""
+
+DIGITS = 5
+"""Of numbers of a course in a record: they are only drawn."""
+
+LONGEST = 50_000
+"""Characters of a detail of a score in a record: tables of all pixels are longer, and are not drawn."""
+
+IN_A_SCORE = {field.name for field in fields(Score)}
+
+
+def read_trial(trial: Trial, runs: Path, records: Path | None = None) -> Outcome | None:
+    """What a trial measured, if it is finished: as its run folder tells, else as its record does.
+
+    Arguments:
+        trial: which one.
+        runs: the folder of all run folders.
+        records: the folder of all records, if there is one.
+    """
+    found = _of_run(trial.folder(runs))
+    if found is None and records is not None:
+        found = _read(_file(trial, records), "scores", "minutes", "course")
+    if found is None:
+        return None
+    return Outcome(trial, tuple(found["scores"]), found["minutes"], found["course"])
+
+
+def write_records(outcomes: Iterable[Outcome], runs: Path, records: Path) -> None:
+    """Write a record of every trial whose run folder tells of it; others stay as they are."""
+    make_folder(records)
+    for trial in (outcome.trial for outcome in outcomes):
+        found = _of_run(trial.folder(runs))
+        if found is not None:
+            recipe = yaml.safe_load(trial.read_recipe().to_yaml())
+            record = {"recipe": recipe, "seed": trial.seed, **found}
+            record["scores"] = [_brief(score) for score in found["scores"]]
+            record["course"] = rounded(found["course"])
+            write_atomically(_file(trial, records), in_lines(record))
+
+
+def rounded(value: Any) -> Any:
+    """The same with all its fractions to five digits.
+
+    >>> rounded([{"step": 123456, "scores": {"unit-kl": [0.00815016860049218]}}])
+    [{'step': 123456, 'scores': {'unit-kl': [0.0081502]}}]
+    """
+    if isinstance(value, Mapping):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def in_lines(record: Mapping[str, Any]) -> str:
+    """JSON with a line for each key, each score and each record of a course: readable and small.
+
+    >>> print(in_lines({"seed": 0, "scores": [{"n": 1}, {"n": 2}], "course": []}), end="")
+    {
+     "seed": 0,
+     "scores": [
+      {"n": 1},
+      {"n": 2}
+     ],
+     "course": []
+    }
+    """
+
+    def text(value: Any) -> str:
+        if isinstance(value, list) and value:
+            return "[\n  " + ",\n  ".join(map(_json, value)) + "\n ]"
+        return _json(value)
+
+    lines = [f" {_json(key)}: {text(value)}" for key, value in record.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _brief(score: Mapping[str, Any]) -> dict[str, Any]:
+    details = {k: v for k, v in score["details"].items() if len(_json(v)) <= LONGEST}
+    return {**score, "details": details}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def _file(trial: Trial, records: Path) -> Path:
+    return records / f"{trial.folder(records).name}.json"
+
+
+def _of_run(folder: Path) -> dict[str, Any] | None:
+    """What a run folder tells, as a record has it."""
+    measured = _read(folder / SCORES, "scores", "minutes")
+    return None if measured is None else {**measured, "course": read_course(folder)}
+
+
+def _read(path: Path, *keys: str) -> dict[str, Any] | None:
+    """What a file tells of a trial; none where there is no file."""
+    if not path.is_file():
+        return None
+    try:
+        content = json.loads(path.read_bytes())
+        wrong = _problem(content, keys)
+    except ValueError as error:
+        wrong = f"it is not JSON ({error})"
+    if wrong:
+        raise StudyError(
+            f"{path} does not tell what a trial measured: {wrong}. "
+            f"Put an intact copy there, or delete it to make the trial again."
+        )
+    return dict(content)
+
+
+def _problem(content: Any, keys: Iterable[str]) -> str:
+    if not isinstance(content, dict):
+        return "it has no keys"
+    absent = [key for key in keys if key not in content]
+    if absent:
+        return f"it has no {', '.join(absent)}"
+    scores = content["scores"]
+    if isinstance(scores, list) and all(
+        isinstance(score, dict) and score.keys() >= IN_A_SCORE for score in scores
+    ):
+        return ""
+    return f"not all of its scores have {', '.join(sorted(IN_A_SCORE))}"
