@@ -53,7 +53,7 @@ def test_the_loss_is_eq_8_over_what_is_read_beyond_labels(batch: Batch) -> None:
     epsilon = (z - u) / 0.5
     torch.testing.assert_close(model.exogenous(batch.x, batch.u), epsilon)
     error = (batch.x - model.decoder(z)).square().sum((1, 2, 3)).mean()
-    noise = u[:, 2] - model.mechanism(2, u)
+    noise = u[:, 2] - model.mechanism(2, u)  # whose mean is 0 to begin with
     expected = (
         error
         + 2 * mmd(epsilon, prior)

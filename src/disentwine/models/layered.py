@@ -26,7 +26,9 @@ from disentwine.nn.networks import Network
 from disentwine.nn.painters import SHARING, Box, LayeredDecoder, Painters, fourier_features
 from disentwine.nn.perceptron import perceptron
 
-FREQUENCIES = 4
+FREQUENCIES = 1
+"""Of what mechanisms see: with more, they bend between the few values that a cause takes in training."""
+
 GROUPS_FROM = 2000
 ERROR_PACE = 0.01
 HIDDEN = 0.05
@@ -107,7 +109,7 @@ class LayeredModel(CausalModel[Tensor]):
         )
         self.noise = nn.ModuleDict({str(i): GaussianMixture(least=tightness) for i in self.causes})
 
-        # The likelihood does not tell a mechanism from its noise's mean, which is kept apart while training.
+        # A mechanism and its noise share a constant, which only the mean of noise tells.
         self.register_buffer("noise_mean", torch.zeros(len(concept_names)))
         # Mean squares, kept while training: how far labels are from what was read, and from what causes say.
         self.register_buffer("encoder_error", torch.ones(len(concept_names)))
@@ -145,10 +147,14 @@ class LayeredModel(CausalModel[Tensor]):
 
     def mechanism(self, i: int, z: Tensor) -> Tensor:
         """$f_i$ of a concept's causes, (n,): what they say it is on average."""
+        return self._fitted_mechanism(i, z) + self.noise_mean[i]
+
+    def _fitted_mechanism(self, i: int, z: Tensor) -> Tensor:
+        """The same but for a constant, which the likelihood leaves to the noise's density."""
         effect: Tensor = self.mechanisms[str(i)](
             fourier_features(z[:, self.causes[i]], FREQUENCIES)
         )
-        return effect[:, 0] + self.noise_mean[i]
+        return effect[:, 0]
 
     def _density(self, i: int) -> GaussianMixture:
         return cast(GaussianMixture, self.noise[str(i)])
@@ -169,7 +175,8 @@ class LayeredModel(CausalModel[Tensor]):
         if not self.causes:
             return {}
         unlikely = [
-            -self._density(i).log_density(u[:, i] - self.mechanism(i, u)) for i in self.causes
+            -self._density(i).log_density(u[:, i] - self._fitted_mechanism(i, u))
+            for i in self.causes
         ]
         return {"mechanisms": torch.stack(unlikely).sum(0) * labelled}
 

@@ -120,36 +120,43 @@ class EdgePainter(nn.Module):
 
 
 class FieldPainter(nn.Module):
-    r"""One layer of an image as a field: $o(p) = f(\gamma(p), z)$ for the pixel p = (x, y), f a network
-    and $\gamma$ slow waves; its first channels are colour and the last opacity (before a sigmoid).
+    r"""One layer of an image as a field: $o(p) = f(\gamma(\tilde p_1), \gamma(\tilde p_2), \ldots, z)$ for
+    the pixel p = (x, y), f a network, $\gamma$ slow waves, and $\tilde p_j = e^{s_j(z)} \circ (p - b_j(z))$
+    the place as seen from frames that concepts move and stretch; its first channels are colour and the
+    last opacity (before a sigmoid).
 
-    All pixels share the network. What it knows of a curve at one place and size it knows at others, so
-    that a jet can be bent to where none was, and no pixel depends on having been painted before.
+    All pixels share the network. In a frame of its own a shape looks the same wherever it is and however
+    wide and high, so that a jet can be bent to where none was, and no pixel depends on having been
+    painted before.
 
     Arguments:
         concepts: how many numbers the layer is painted from.
         image_shape: (height, width, channels).
+        frames: how many; a hole in a wall moves otherwise than the jet that leaves it.
         hidden: units of each of the network's layers.
         depth: how many layers.
         frequencies: of the waves.
     """
 
-    waves: Tensor
+    places: Tensor
 
     def __init__(
         self,
         *,
         concepts: int,
         image_shape: ImageShape,
+        frames: int = 3,
         hidden: int = 64,
         depth: int = 3,
-        frequencies: int = 3,
+        frequencies: int = 2,
     ) -> None:
         super().__init__()
-        self.image_shape = image_shape
-        waves = fourier_features(2 * _places(image_shape), frequencies)
-        self.register_buffer("waves", waves, persistent=False)
-        self.of_place = nn.Linear(waves.shape[1], hidden)
+        self.image_shape, self.frequencies = image_shape, frequencies
+        self.register_buffer("places", 2 * _places(image_shape).repeat(1, frames), persistent=False)
+        self.frames = nn.Linear(concepts, 4 * frames)
+        nn.init.normal_(self.frames.weight, std=0.1)
+        nn.init.zeros_(self.frames.bias)
+        self.of_places = nn.Linear(2 * frames * (1 + 2 * frequencies), hidden)
         self.of_concepts = nn.Linear(concepts, hidden, bias=False)
         between = [m for _ in range(depth - 1) for m in (nn.SiLU(), nn.Linear(hidden, hidden))]
         self.out = nn.Sequential(*between, nn.SiLU(), nn.Linear(hidden, image_shape[2] + 1))
@@ -157,7 +164,9 @@ class FieldPainter(nn.Module):
     def forward(self, z: Tensor) -> Tensor:
         """Logits (n, channels + 1, height, width) of concepts (n, d)."""
         height, width, channels = self.image_shape
-        painted: Tensor = self.out(self.of_place(self.waves) + self.of_concepts(z)[:, None])
+        b, s = self.frames(z)[:, None].chunk(2, dim=2)
+        seen = fourier_features(s.exp() * (self.places - b), self.frequencies)
+        painted: Tensor = self.out(self.of_places(seen) + self.of_concepts(z)[:, None])
         return painted.view(len(z), height, width, channels + 1).permute(0, 3, 1, 2)
 
 
