@@ -10,7 +10,13 @@ from disentwine.contracts.model import Batch
 from disentwine.data import Arrays, Pendulum
 from disentwine.errors import UsageError
 from disentwine.models import LayeredCausalVAE
-from disentwine.nn.painters import EdgePainter, FieldPainter, LayeredDecoder, Painter
+from disentwine.nn.painters import (
+    EdgePainter,
+    FieldPainter,
+    LayeredDecoder,
+    Painter,
+    fourier_features,
+)
 
 NAMES = ("angle", "light", "length", "position")
 EDGES = tuple((cause, effect) for cause in NAMES[:2] for effect in NAMES[2:])
@@ -103,15 +109,30 @@ def test_an_edge_is_the_same_wherever_it_is() -> None:
 
 
 def test_a_field_is_one_function_of_place_and_concepts() -> None:
-    """Every pixel is what the shared network says of its place, whichever image it belongs to."""
+    """Every pixel is what the shared network says of its place in frames that concepts move and stretch,
+    whichever image it belongs to."""
     torch.manual_seed(0)
-    painter = FieldPainter(concepts=2, image_shape=(4, 6, 1))
+    painter = FieldPainter(concepts=2, image_shape=(4, 6, 1), frames=2)
     z = torch.randn(3, 2)
     with torch.no_grad():
         painted = painter(z)
-        place = painter.waves.view(4, 6, -1)[2, 5]
-        expected = painter.out(painter.of_place(place) + painter.of_concepts(z))
+        shift, stretch = painter.frames(z).chunk(2, dim=1)
+        place = torch.tensor([2 * (5 - 3) / 3, 2 * (2 - 2) / 3] * 2)  # in both frames
+        seen = fourier_features(stretch.exp() * (place - shift), painter.frequencies)
+        expected = painter.out(painter.of_places(seen) + painter.of_concepts(z))
     torch.testing.assert_close(painted[:, :, 2, 5], expected)
+
+
+def test_a_field_that_sees_its_frame_alone_moves_with_it() -> None:
+    """Where concepts shift the frame by a pixel, the picture is shifted by a pixel."""
+    torch.manual_seed(0)
+    painter = FieldPainter(concepts=1, image_shape=(5, 8, 1), frames=1)
+    with torch.no_grad():
+        painter.of_concepts.weight.zero_()
+        painter.frames.weight.zero_()
+        painter.frames.weight[0, 0] = 2 / 4  # a pixel in x, for places from -2 to 2
+        still, moved = painter(torch.tensor([[0.0], [1.0]]))
+    torch.testing.assert_close(moved[:, :, 1:], still[:, :, :-1])
 
 
 def test_noise_and_codes_are_the_same_in_other_words(
