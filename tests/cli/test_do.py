@@ -1,4 +1,4 @@
-"""disentwine do: one picture in, the picture that would have been out."""
+"""disentwine do: one picture in, the picture that would have been out; and retrieve: what was done."""
 
 from pathlib import Path
 from typing import Any
@@ -123,3 +123,22 @@ def test_a_test_image_is_taken_by_its_name_on_the_page(command: Any, runs: Path)
     none = command("do", runs / "causal", "t-5000", "light_angle=60")
     assert none.code == 2
     assert "1,826 are at hand" in none.err
+
+
+def test_actions_are_told_from_two_pictures(command: Any, runs: Path) -> None:
+    run = load_run(runs / "acting")
+    first, second = (run.dataset.images[i] for i in examples(run.dataset.split)[:2])
+    Image.fromarray(second).save("after.png")
+    answer = command("retrieve", runs / "acting", "t-0", "after.png")
+    assert answer.code == 0, answer.err
+    lines = [line.split() for line in answer.out.splitlines() if "%" in line]
+    found = {word[1]: float(word[3].rstrip("%")) for word in lines}
+    expected = dict(zip(run.model.actions, 100 * run.model.retrieve(first, second), strict=True))
+    assert found == pytest.approx(expected, abs=0.051)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
+def test_nothing_is_retrieved_by_a_model_without_actions(command: Any, runs: Path) -> None:
+    answer = command("retrieve", runs / "plain", "t-0", "t-1")
+    assert answer.code == 2
+    assert "without actions" in answer.err

@@ -13,6 +13,7 @@ from disentwine.cli.demo import demo
 from disentwine.cli.do import do
 from disentwine.cli.evaluate import evaluate
 from disentwine.cli.report import report
+from disentwine.cli.retrieve import retrieve
 from disentwine.cli.runs import runs
 from disentwine.cli.serve import serve
 from disentwine.cli.study import study
@@ -38,7 +39,7 @@ def root(
 
 # `do RUN IMAGE -scale` is an action, not an option.
 OF_VERBS: dict[Any, dict[str, Any]] = {do: {"ignore_unknown_options": True}}
-for verb in (demo, train, evaluate, do, report, study, runs, serve):
+for verb in (demo, train, evaluate, do, retrieve, report, study, runs, serve):
     app.command(context_settings=OF_VERBS.get(verb))(verb)
 app.add_typer(data_app, name="data")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from disentwine.cli.images import IMAGE_HELP, data_of, named_image
+
 if TYPE_CHECKING:
     from disentwine.contracts.capabilities import Intervenes
     from disentwine.contracts.dataset import Dataset, Do, FloatArray, UInt8Array
-    from disentwine.training.run import Run
 
 Value = float | Callable[[Any], Any]
 SIGNS = {"": 1, "+": 1, "-": -1}
@@ -23,10 +23,7 @@ SIGNS = {"": 1, "+": 1, "-": -1}
 
 def do(
     run: Annotated[Path, typer.Argument(help="A run folder of a model with concepts or actions.")],
-    image: Annotated[
-        Path,
-        typer.Argument(help="A PNG or JPEG picture; t-0, t-1, ... are the data's own test images."),
-    ],
+    image: Annotated[Path, typer.Argument(help=IMAGE_HELP)],
     values: Annotated[
         list[str],
         typer.Argument(
@@ -41,7 +38,7 @@ def do(
 ) -> None:
     """Draw what a picture would have been, had concepts been different; or is after actions."""
     from disentwine.contracts.capabilities import Intervenes, Transits
-    from disentwine.data.pictures import read_picture, write_picture
+    from disentwine.data.pictures import write_picture
     from disentwine.errors import UsageError
     from disentwine.training.run import load_run
 
@@ -52,15 +49,8 @@ def do(
     wanted = read_values(values, model.concept_names) if isinstance(model, Intervenes) else {}
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose another --out")
-    height, width, channels = model.image_shape
-    if height != width:
-        raise UsageError(f"{run} was trained on {height}x{width} images, which are not square")
-    dataset = _data_of(loaded)
-    picture = _test_image(image, dataset)
-    given = (height, width)
-    if picture is None:
-        picture = read_picture(image, size=height, channels=channels)
-        given = read_picture(image, channels=channels).shape[:2]
+    dataset = data_of(loaded)
+    picture, fitted = named_image(image, loaded, dataset)
     if isinstance(model, Intervenes):
         after, values_after = _what_would_be(model, picture, wanted)
     else:
@@ -71,10 +61,8 @@ def do(
         _print_concepts(str(image), model, dataset, picture, wanted, values_after)
     else:
         print(f"{image} after {', '.join(values)}")
-    if given != (height, width):
-        print(
-            f"note: of {given[1]}x{given[0]} pixels the centre square was resized to {width}x{height}"
-        )
+    if fitted:
+        print(f"note: {fitted}")
     print(f"picture: {target}")
 
 
@@ -109,22 +97,6 @@ def _print_concepts(
     }
     for warning in _beyond_training(model, dataset, painted):
         print(f"note: {warning}")
-
-
-def _test_image(name: Path, dataset: Dataset | None) -> UInt8Array | None:
-    """The test image that "t-0" and so on name, as the page does; None for any other name."""
-    from disentwine.data.splits import examples
-    from disentwine.errors import UsageError
-
-    number = re.fullmatch(r"t-(\d+)", str(name))
-    if number is None or name.exists():
-        return None
-    held_out = () if dataset is None else examples(dataset.split)
-    if dataset is None or int(number[1]) >= len(held_out):
-        at_hand = f"{len(held_out):,} are at hand, from t-0 on"
-        raise UsageError(f"there is no test image {name}: {at_hand}")
-    picture: UInt8Array = dataset.images[held_out[int(number[1])]]
-    return picture
 
 
 def _what_would_be(
@@ -182,16 +154,6 @@ def read_values(words: Sequence[str], names: Sequence[str]) -> dict[str, Value]:
 def _free_name() -> Path:
     names = (Path(f"counterfactual{'' if i == 1 else f'-{i}'}.png") for i in count(1))
     return next(name for name in names if not name.exists())
-
-
-def _data_of(run: Run) -> Dataset | None:
-    """What the run was trained on, or nothing where that is not at hand any more."""
-    from disentwine.errors import DisentwineError
-
-    try:
-        return run.dataset
-    except DisentwineError:
-        return None
 
 
 def _beyond_training(
