@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from disentwine.nn.convolutional import ImageShape
@@ -186,6 +187,18 @@ Box = tuple[int, int, int, int]
 """Top, left, bottom and right of a part of an image, the latter two outside it."""
 
 
+def ramp(t: Tensor) -> Tensor:
+    r"""$\tfrac18 (\log(1 + e^{2t + 4}) - \log(1 + e^{2t - 4}))$: from 0 to 1, nearly straight in between.
+
+    An edge that crosses a pixel covers it by a part that grows evenly, up to its corners; with a sigmoid,
+    which bends everywhere, edges come out wrong between the places where they were seen.
+
+    >>> [round(part, 2) for part in ramp(torch.tensor([-4.0, -1.0, 0.0, 1.0, 4.0])).tolist()]
+    [0.0, 0.27, 0.5, 0.73, 1.0]
+    """
+    return (F.softplus(2 * t + 4) - F.softplus(2 * t - 4)) / 8
+
+
 class LayeredDecoder(nn.Module):
     """Painters over one another, on a background that all images share.
 
@@ -238,7 +251,7 @@ class LayeredDecoder(nn.Module):
         layers = zip(self.groups, self.boxes, self.painters, self.regions, strict=True)
         for group, (top, left, bottom, right), painter, region in layers:
             painted = painter(z[:, group])
-            colour, opacity = painted[:, :-1].sigmoid(), (painted[:, -1:] - 2).sigmoid()
+            colour, opacity = painted[:, :-1].sigmoid(), ramp(painted[:, -1:] - 2)
             part = (..., slice(top, bottom), slice(left, right))
             below = image[part]
             above = below + opacity * region[part] * (colour - below)
