@@ -43,6 +43,11 @@ def test_noise_follows_the_seed_and_has_the_stated_mean(cups: Flow) -> None:
     assert not np.array_equal(Flow(size=32, seed=1).noise, cups.noise)
 
 
+def test_snapping_is_a_matter_of_yes_or_no() -> None:
+    with pytest.raises(UsageError, match="snapped: give True or False, got 'no'"):
+        Flow(size=32, snapped="no")  # type: ignore[arg-type]
+
+
 def test_without_snapping_every_height_and_hole_is_seen() -> None:
     cups = Flow(size=32, snapped=False)
     heights = cups.simulate(np.repeat(cups.factors[:1], 2, 0), {"water_height": [2.0, 2.02]}).images

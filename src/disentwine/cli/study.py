@@ -70,4 +70,6 @@ def study(
         headings = (table.headings[0], *(f">{heading}" for heading in table.headings[1:]))
         print_table(table.title, headings, table.lines)
     print("published numbers stand in square brackets; ± is the spread over seeds")
+    if profile == Profile.smoke:
+        print("a quick look that all works: these numbers say nothing of the systems")
     print(f"results: {written.results}\npage: {written.page}\n{written.minutes:.1f} minutes")

@@ -50,6 +50,8 @@ def draw_in_chunks(
     """
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 32 or size % 4:
         raise UsageError(f"size: give a multiple of 4 from 32 up, such as 64 or 96; got {size!r}")
+    if not isinstance(snapped, bool):
+        raise UsageError(f"snapped: give True or False, got {snapped!r}")
     images = np.empty((n, size, size, 3), dtype=np.uint8)
     for start in range(0, n, CHUNK):
         rows = slice(start, min(start + CHUNK, n))
