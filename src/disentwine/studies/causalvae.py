@@ -261,9 +261,9 @@ def per_concept(title: str, metric: str, form: str) -> dict[str, list[Column]]:
 
 REMARKS = (
     "*flow-smooth*: the scenes of flow with water and walls drawn where they are (`data.snapped=false`). "
-    "In flow, as in its authors' images, they end at whole pixels: an image does not tell how high the "
-    "water is between two of them (`benchmarks/support.py` measures what this costs whoever knows all the "
-    "rest), and nine holes do not tell where between them the wall's gap jumps by a pixel.",
+    "In flow, as in its authors' images, they end at whole pixels: the water itself does not show how high "
+    "it is between two of them (`benchmarks/support.py` measures what this costs who sees it alone; the jet "
+    "tells more), and nine holes hardly tell where between them the wall's gap jumps by a pixel.",
 )
 
 CAUSALVAE = Study(
