@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from disentwine.contracts.dataset import Simulates
-from disentwine.data.flow import MEAN_NOISE, Flow
+from disentwine.data.flow import MEAN_NOISE, Flow, draw
 from disentwine.errors import UsageError
 
 AUTHORS = Path(os.environ.get("DISENTWINE_DATA", "")) / "causalvae" / "flow_noise_96x96.npz"
@@ -48,13 +48,13 @@ def test_snapping_is_a_matter_of_yes_or_no() -> None:
         Flow(size=32, snapped="no")  # type: ignore[arg-type]
 
 
-def test_without_snapping_every_height_and_hole_is_seen() -> None:
-    cups = Flow(size=32, snapped=False)
+def test_every_height_and_hole_is_seen_where_they_are_not_snapped() -> None:
+    cups = Flow(size=32)
     heights = cups.simulate(np.repeat(cups.factors[:1], 2, 0), {"water_height": [2.0, 2.02]}).images
     holes = cups.simulate(np.repeat(cups.factors[:1], 2, 0), {"hole": [3.0, 3.02]}).images
     assert (heights[0] != heights[1]).any()
     assert (holes[0] != holes[1]).any()
-    snapped = Flow(size=32)
+    snapped = Flow(size=32, snapped=True)
     assert (snapped.images != cups.images).any()
     same = snapped.simulate(
         np.repeat(cups.factors[:1], 2, 0), {"water_height": [2.0, 2.02], "flow": 1.0}
@@ -63,17 +63,19 @@ def test_without_snapping_every_height_and_hole_is_seen() -> None:
 
 
 @pytest.mark.skipif(not AUTHORS.is_file(), reason="needs causalvae/ in DISENTWINE_DATA")
-def test_matches_the_authors_files(cups: Flow) -> None:
+@pytest.mark.parametrize(("snapped", "close"), [(True, 0.05), (False, 0.3)])
+def test_matches_the_authors_files(cups: Flow, snapped: bool, close: float) -> None:
+    """Not snapped, half a pixel of the water's top and of both ends of the gap may be missing: .28."""
     r, h, hole, flow = cups.factors.T
     labels = np.stack([r * 30 + 0.5, h, flow * 10, hole * 3 + 0.5], axis=1).astype(int)
     with np.load(AUTHORS, allow_pickle=False) as authors:
         images, published = authors["images"][::300], authors["labels"][::300]
     for image, label in zip(images, published, strict=True):
         twins = cups.factors[(labels == label).all(axis=1)]
-        drawn = cups.simulate(twins, noise=np.full(len(twins), 0.01)).images
+        drawn = draw(twins, np.full(len(twins), 0.01), 96, snapped=snapped)
         cup = np.abs(drawn[:, :, :46].astype(int) - image[:, :46]).mean(axis=(1, 2, 3))
         whole = np.abs(drawn.astype(int) - image).mean(axis=(1, 2, 3))
-        assert cup.min() < 0.05
+        assert cup.min() < close
         assert whole.min() < 0.3  # as the jet's noise is not known
 
 

@@ -125,7 +125,7 @@ def test_one_mistake_is_one_line(change: dict[Any, Any], start: str) -> None:
 
 def test_every_default_is_written_out() -> None:
     recipe = parse_recipe({"data": "pendulum", "model": "vae"}, source="here")
-    assert recipe.data == {"name": "pendulum", "size": 96, "seed": 0, "snapped": True}
+    assert recipe.data == {"name": "pendulum", "size": 96, "seed": 0, "snapped": False}
     assert set(recipe.model) == {"name", *inspect.signature(VAE).parameters} - {"image_shape"}
     assert recipe.training["steps"] == 3000
     assert recipe.seed == 0

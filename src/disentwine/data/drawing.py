@@ -36,7 +36,7 @@ def draw_in_chunks(
     *,
     xlim: Interval,
     ylim: Interval,
-    snapped: bool = True,
+    snapped: bool = False,
 ) -> UInt8Array:
     """Draw `n` images a few at a time, so that memory stays bounded.
 
@@ -46,7 +46,7 @@ def draw_in_chunks(
         paint: paints the images of a slice onto a canvas.
         xlim: the horizontal range of the axes.
         ylim: the vertical range of the axes.
-        snapped: whether upright edges are drawn at whole pixels, see `Canvas`.
+        snapped: whether upright edges that move are drawn at whole pixels too, see `Canvas`.
     """
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 32 or size % 4:
         raise UsageError(f"size: give a multiple of 4 from 32 up, such as 64 or 96; got {size!r}")
@@ -93,8 +93,9 @@ class Canvas:
         pixels: (n, size, size, 3), painted white and then upon.
         xlim: the horizontal range of the axes.
         ylim: the vertical range of the axes.
-        snapped: whether upright lines and rectangles are drawn at whole pixels, as matplotlib does;
-            otherwise they are where they are, and cover pixels in part.
+        snapped: whether all upright lines and rectangles are drawn at whole pixels, as matplotlib does;
+            otherwise only those edges of them that are one number for all images. What differs from
+            image to image is then drawn where it is, and covers pixels in part.
 
     >>> canvas = Canvas(np.empty((2, 32, 32, 3), np.uint8), xlim=(0, 10), ylim=(0, 10))
     >>> canvas.disc((np.array([4.0, 6.0]), 5.0), 2.0, color=(255, 0, 0))
@@ -103,7 +104,7 @@ class Canvas:
     """
 
     def __init__(
-        self, pixels: UInt8Array, *, xlim: Interval, ylim: Interval, snapped: bool = True
+        self, pixels: UInt8Array, *, xlim: Interval, ylim: Interval, snapped: bool = False
     ) -> None:
         pixels[...] = 255
         self.pixels = pixels
@@ -117,10 +118,7 @@ class Canvas:
     def line(self, start: Point, end: Point, *, width: float, color: Color) -> None:
         """A straight stroke with butt ends."""
         thick = self._pixels(width)
-        ends = np.stack(np.broadcast_arrays(*self._place(start), *self._place(end)))
-        x0, y0, x1, y1 = ends
-        upright = (abs(x1 - x0) < 1e-4) | (abs(y1 - y0) < 1e-4)
-        x0, y0, x1, y1 = np.where(upright, self._snap(ends, thick), ends)
+        x0, y0, x1, y1 = self._ends(start, end, thick)
         length = np.hypot(x1 - x0, y1 - y0)
         ux = np.divide(x1 - x0, length, out=np.ones_like(length), where=length > 0)
         uy = np.divide(y1 - y0, length, out=np.zeros_like(length), where=length > 0)
@@ -161,8 +159,9 @@ class Canvas:
     ) -> None:
         """A filled upright rectangle outlined in its own colour; nothing if it is turned over."""
         thick = self._pixels(outline)
-        left, bottom = (self._snap(v, thick) for v in self._place(corner))
-        right, top = (self._snap(v, thick) for v in self._place(opposite))
+        corners = np.stack(np.broadcast_arrays(*self._place(corner), *self._place(opposite)))
+        snap = self.snapped | _same_in_all_images(*corner, *opposite)
+        left, bottom, right, top = np.where(snap, _snap(corners, thick), corners)
         edge = thick / 2
         window = self._window(left - edge, right + edge, top - edge, bottom + edge)
         x, y = _offsets(window, (left + right) / 2, (top + bottom) / 2)
@@ -202,9 +201,17 @@ class Canvas:
     def _pixels(self, points: float) -> float:
         return points * self.size / 72
 
-    def _snap(self, v: FloatArray, width: float) -> FloatArray:
-        """Whole pixels for strokes an even number of pixels wide, half ones for odd, as Agg has it."""
-        return np.floor(v + 0.5) + (0.5 if round(width) % 2 else 0.0) if self.snapped else v
+    def _ends(self, start: Point, end: Point, thick: float) -> FloatArray:
+        """Pixel coordinates of a stroke's ends, (4, n, 1, 1), snapped where they are to be."""
+        ends = np.stack(np.broadcast_arrays(*self._place(start), *self._place(end)))
+        x0, y0, x1, y1 = ends
+        snap = (abs(x1 - x0) < 1e-4) | (abs(y1 - y0) < 1e-4)
+        if not self.snapped:
+            # A line that is upright in some images only must not jump where it becomes so.
+            fixed = _same_in_all_images(*start, *end)
+            across = (fixed[0] & fixed[2] & (x0 == x1)) | (fixed[1] & fixed[3] & (y0 == y1))
+            snap = across & fixed
+        return np.where(snap, _snap(ends, thick), ends)
 
     def _place(self, point: Point) -> tuple[FloatArray, FloatArray]:
         """Pixel coordinates of a point, rows counted from the top."""
@@ -273,6 +280,16 @@ def _between(
 
 def _column(v: Coordinate) -> FloatArray:
     return np.asarray(v, dtype=np.float64).reshape(-1, 1, 1)
+
+
+def _same_in_all_images(*coordinates: Coordinate) -> NDArray[np.bool_]:
+    """Which of the coordinates are one number, to be held against (coordinates, n, 1, 1)."""
+    return np.array([np.ndim(v) == 0 for v in coordinates]).reshape(-1, 1, 1, 1)
+
+
+def _snap(v: FloatArray, width: float) -> FloatArray:
+    """Whole pixels for strokes an even number of pixels wide, half ones for odd, as Agg has it."""
+    return np.floor(v + 0.5) + (0.5 if round(width) % 2 else 0.0)
 
 
 def _offsets(window: tuple[slice, slice], x0: FloatArray, y0: FloatArray) -> tuple[Pixels, Pixels]:

@@ -54,7 +54,7 @@ class Flow(Dataset):
     Arguments:
         size: height and width of the images in pixels, a multiple of 4 from 32 up.
         seed: of the split and of the jets' noise.
-        snapped: whether water and walls end at whole pixels, as matplotlib draws them and so the authors'
+        snapped: whether water and hole end at whole pixels, as matplotlib draws them and so the authors'
             images have it; otherwise pixels are covered in part, and show every height and hole exactly.
 
     Attributes:
@@ -74,7 +74,7 @@ class Flow(Dataset):
         Factor(name, unit="scene units") for name in ("ball_size", "water_height", "hole", "flow")
     )
 
-    def __init__(self, *, size: int = 96, seed: int = 0, snapped: bool = True) -> None:
+    def __init__(self, *, size: int = 96, seed: int = 0, snapped: bool = False) -> None:
         self.size = size
         self.seed = seed
         self.snapped = snapped
@@ -118,7 +118,7 @@ class Flow(Dataset):
         return Simulation(draw(after, noise, self.size, snapped=self.snapped), after)
 
 
-def draw(factors: FloatArray, noise: FloatArray, size: int, *, snapped: bool = True) -> UInt8Array:
+def draw(factors: FloatArray, noise: FloatArray, size: int, *, snapped: bool = False) -> UInt8Array:
     """Images (n, size, size, 3) of the scenes in the table's rows and their jets' noise."""
 
     def paint(canvas: Canvas, rows: slice) -> None:

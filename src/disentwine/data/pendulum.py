@@ -91,7 +91,7 @@ class Pendulum(Dataset):
         Factor("shadow_position", unit="scene units"),
     )
 
-    def __init__(self, *, size: int = 96, seed: int = 0, snapped: bool = True) -> None:
+    def __init__(self, *, size: int = 96, seed: int = 0, snapped: bool = False) -> None:
         self.size = size
         self.seed = seed
         self.snapped = snapped
@@ -115,7 +115,7 @@ class Pendulum(Dataset):
         return Simulation(draw(after, self.size, snapped=self.snapped), after)
 
 
-def draw(factors: FloatArray, size: int, *, snapped: bool = True) -> UInt8Array:
+def draw(factors: FloatArray, size: int, *, snapped: bool = False) -> UInt8Array:
     """Images (n, size, size, 3) of the scenes in the table's rows."""
 
     def paint(canvas: Canvas, rows: slice) -> None:
