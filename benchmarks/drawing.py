@@ -3,7 +3,7 @@
     python benchmarks/drawing.py
 
 The differences need the authors' files in the folder that DISENTWINE_DATA names. They are means
-over all pixels, channels and images, on a scale of 0 to 255.
+over all pixels, channels and images, on a scale of 0 to 255: as drawn, and with `snapped=True`.
 
 Pendulum's images follow from its angles, so ours are compared one by one. Flow's published labels
 are truncated to integers and leave out the jet's noise e, so that several scenes share a label:
@@ -38,14 +38,20 @@ def main() -> None:
         print("set DISENTWINE_DATA to compare with the authors' images")
         return
     with np.load(folder / "pendulum_96x96.npz", allow_pickle=False) as authors:
-        print(f"Pendulum, mean difference: {difference(pendulum.images[:], authors['images']):.4f}")
+        theirs = authors["images"]
     with np.load(folder / "flow_noise_96x96.npz", allow_pickle=False) as authors:
         published, labels = authors["images"][::EVERY], authors["labels"][::EVERY]
-    nearest = nearest_drawings(flow, published, labels)
     cup = slice(0, 46)
-    print(f"Flow, mean difference: {difference(nearest, published):.4f} ({len(published)} images)")
-    alone = difference(nearest[:, :, cup], published[:, :, cup])
-    print(f"Flow, mean difference in the columns of the cup: {alone:.4f}")
+    for snapped in (False, True):
+        ours = Pendulum(snapped=True) if snapped else pendulum
+        nearest = nearest_drawings(flow, published, labels, snapped=snapped)
+        alone = difference(nearest[:, :, cup], published[:, :, cup])
+        how = "snapped" if snapped else "as drawn"
+        print(f"Pendulum, {how}, mean difference: {difference(ours.images[:], theirs):.4f}")
+        print(
+            f"Flow, {how}, mean difference: {difference(nearest, published):.4f} "
+            f"({len(published)} images), in the columns of the cup: {alone:.4f}"
+        )
 
 
 def timed(dataset: type[Drawn]) -> Drawn:
@@ -68,7 +74,9 @@ def difference(ours: UInt8Array, theirs: UInt8Array) -> float:
     return float(sum(_distance(ours[c], theirs[c]).sum() for c in chunks) / ours.size)
 
 
-def nearest_drawings(flow: Flow, published: UInt8Array, labels: np.ndarray) -> UInt8Array:
+def nearest_drawings(
+    flow: Flow, published: UInt8Array, labels: np.ndarray, *, snapped: bool
+) -> UInt8Array:
     """For each published image the nearest of our drawings that has its labels."""
     r, h, hole, reach = flow.factors.T
     ours = np.stack([r * 30 + 0.5, h, reach * 10, hole * 3 + 0.5], axis=1).astype(int)
@@ -76,7 +84,7 @@ def nearest_drawings(flow: Flow, published: UInt8Array, labels: np.ndarray) -> U
     for k, (image, label) in enumerate(zip(published, labels, strict=True)):
         candidates = flow.factors[(ours == label).all(axis=1)]
         scenes = np.repeat(candidates, len(NOISE), axis=0)
-        drawn = draw(scenes, np.tile(NOISE, len(candidates)), image.shape[0])
+        drawn = draw(scenes, np.tile(NOISE, len(candidates)), image.shape[0], snapped=snapped)
         nearest[k] = drawn[_distance(drawn, image).sum(axis=(1, 2, 3)).argmin()]
     return nearest
 
