@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def train_and_show(recipe: Recipe, out: Path) -> None:
     """Train a recipe, or go on where it stopped; then show the run."""
     from disentwine.report import live_figures
+    from disentwine.report.subject import duration
     from disentwine.training.checkpoint import checkpoint_steps
     from disentwine.training.train import train_recipe
 
@@ -21,7 +22,9 @@ def train_and_show(recipe: Recipe, out: Path) -> None:
     done = max(checkpoint_steps(out / "checkpoints"), default=0)
     going = f"going on at step {done:,} of {steps:,}" if 0 < done < steps else f"{steps:,} steps"
     print(f"training {model} on {data}, {going}, in {out}", file=sys.stderr)
-    show_run(train_recipe(recipe, out, hook=live_figures))
+    run = train_recipe(recipe, out, hook=live_figures)
+    print(f"trained in {duration(run.status['seconds'])}", file=sys.stderr)
+    show_run(run)
 
 
 def scores_title(run: Run, split: str) -> str:

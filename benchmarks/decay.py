@@ -1,0 +1,85 @@
+"""How much weight decay each system of the study `ladder` wants on OMNIGLOT, by validation images.
+
+    python benchmarks/decay.py --jobs 2
+
+Five layers, one seed, as many updates as in the study, in the study's run folders: what is finished is read,
+and what is chosen need not be trained again there. Test images are not looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from disentwine.report.likelihood import log_likelihood
+from disentwine.studies.courses import read_course, recorded
+from disentwine.studies.ladder import SYSTEMS, ladder_trial
+from disentwine.studies.ladder_measures import activity, unit_kl, watch
+from disentwine.studies.workers import workers
+from disentwine.training.train import train_recipe
+from disentwine.training.versions import commit, versions
+
+DECAYS = (0.3, 0.6, 1.0)
+SAMPLES = 100
+
+
+def measure(system: str, decay: float, runs: Path) -> dict[str, Any]:
+    trial = ladder_trial(system, "omniglot", 0, decay=decay)
+    run = trial.finished_run(runs) or train_recipe(
+        trial.read_recipe(runs),
+        trial.folder(runs),
+        progress=False,
+        hook=partial(recorded, watch=watch),
+    )
+    model, data, validation = run.model, run.dataset, run.dataset.split["validation"]
+    bound = log_likelihood(model, data, validation, samples=SAMPLES, progress=False)
+    alive = activity(model, unit_kl(model, data, validation), n=len(validation))
+    return {
+        "system": system,
+        "decay": decay,
+        "validation": bound.value,
+        "standard_error": bound.details["standard_error"],
+        "training": read_course(run.path)[-1]["scores"]["train"],
+        "active_units": [int(score.value) for score in alive[1:]],
+        "n": len(validation),
+        "samples": SAMPLES,
+        "seed": 0,
+        "recipe": trial.command,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "--runs", type=Path, default=Path("runs/ladder"), help="the study's run folders"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="trainings at once, one thread each")
+    parser.add_argument("--out", type=Path, default=Path("results/ladder-decay.json"))
+    arguments = parser.parse_args()
+    arguments.runs.mkdir(parents=True, exist_ok=True)
+    with workers(arguments.jobs, reused=False) as pool:
+        futures = [
+            pool.submit(measure, system, decay, arguments.runs)
+            for system, decay in product(SYSTEMS, DECAYS)
+        ]
+        rows = [future.result() for future in futures]
+    table = Table("system", "weight decay", "validation, nats", "training", "active units")
+    for row in rows:
+        numbers = (f"{row[name]:.2f}" for name in ("validation", "training"))
+        table.add_row(row["system"], str(row["decay"]), *numbers, str(row["active_units"]))
+    Console().print(table)
+    found = {"rows": rows, "versions": versions(), "commit": commit()}
+    arguments.out.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
