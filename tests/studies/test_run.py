@@ -44,7 +44,7 @@ def watch(model, dataset):
 
 @pytest.fixture
 def study(in_this_process):
-    def make(*made, stages=None):
+    def make(*made, stages=None, data_remarks=()):
         return Study(
             name="tiny",
             about="a study of nothing",
@@ -55,6 +55,7 @@ def study(in_this_process):
             figures=lambda outcomes, runs, folder: [],
             watch={"paper": watch},
             stages=stages,
+            data_remarks=dict(data_remarks),
         )
 
     return make
@@ -70,6 +71,13 @@ def test_what_is_complete_is_written_when_a_training_fails(study, tmp_path):
         run_study(study(trial(), broken), out=tmp_path)
     assert systems(tmp_path) == ["vae"]
     assert "1 of 2 trainings are finished" in (tmp_path / "tiny.md").read_text()
+
+
+def test_a_page_tells_of_the_data_sets_it_has(study, tmp_path):
+    remarks = {"pendulum": "It swings.", "flow": "It falls."}
+    page = run_study(study(trial(), data_remarks=remarks), out=tmp_path).page.read_text()
+    assert "It swings." in page
+    assert "It falls." not in page
 
 
 def test_later_stages_are_made_when_asked_for(study, tmp_path):

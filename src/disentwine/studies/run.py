@@ -166,6 +166,7 @@ def write_study(
     path, page = folder / f"{study.name}.json", folder / f"{study.name}.md"
     results = write_results(study, outcomes, path, command=command, planned=planned)
     tables = study_tables(results["rows"], study.tables)
+    shown = {row["data"] for row in results["rows"] if row["seeds"]}
     cores = results["machine"]["core_minutes"]
     share = (
         f" {len(outcomes)} of {planned} trainings are finished." if len(outcomes) < planned else ""
@@ -177,6 +178,7 @@ def write_study(
         "how is in the JSON file beside.",
         *remarks,
         *study.remarks,
+        *(text for data, text in study.data_remarks.items() if data in shown),
     ]
     for table in tables:
         parts += [f"## {table.title}", to_markdown(table)]

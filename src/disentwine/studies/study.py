@@ -51,6 +51,7 @@ class Study:
         runs: name of the folders of runs and of records, where studies share trainings; its own name by
             default.
         remarks: what a reader of the page must know, a sentence or more each.
+        data_remarks: the same of a data set, said where the page has rows of it.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Study:
     runs: str = ""
     others: Published = field(default_factory=dict)
     remarks: Sequence[str] = ()
+    data_remarks: Mapping[str, str] = field(default_factory=dict)
 
 
 def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[str, Any]]:
