@@ -10,6 +10,7 @@ from disentwine.causal.grouping import group_concepts
 from disentwine.data import Flow, Pendulum
 
 
+@pytest.mark.parametrize("size", [32, 64, 96])
 @pytest.mark.parametrize(
     ("build", "groups"),
     [
@@ -17,9 +18,11 @@ from disentwine.data import Flow, Pendulum
         (Flow, {("ball_size",), ("water_height",), ("hole", "flow")}),
     ],
 )
-def test_the_drawn_scenes_fall_into_their_parts(build: Any, groups: set[tuple[str, ...]]) -> None:
+def test_the_drawn_scenes_fall_into_their_parts(
+    build: Any, groups: set[tuple[str, ...]], size: int
+) -> None:
     """Though any two labels of the pendulum determine the others."""
-    dataset = build(size=32)
+    dataset = build(size=size)
     some = np.random.default_rng(0).permutation(dataset.split["train"])[:2000]
     pixels = dataset.images[some].mean(axis=-1).reshape(len(some), -1) / 255
     graph = Graph.from_networkx(dataset.graph, dataset.names)

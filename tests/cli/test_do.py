@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from disentwine import CTVAE, VAE, CausalVAE, data, fit, load_run
+from disentwine.cli.do import read_values
 from disentwine.data.splits import examples
 
 
@@ -123,6 +124,23 @@ def test_a_test_image_is_taken_by_its_name_on_the_page(command: Any, runs: Path)
     none = command("do", runs / "causal", "t-5000", "light_angle=60")
     assert none.code == 2
     assert "1,826 are at hand" in none.err
+
+
+def test_names_of_concepts_may_look_like_signs() -> None:
+    assert read_values(["CD4+=.5", "a=b=3"], ["CD4+", "a=b"]) == {"CD4+": 0.5, "a=b": 3.0}
+
+
+def test_why_there_are_no_test_images_is_said(command: Any, runs: Path, tmp_path: Path) -> None:
+    """Data that were given as arrays are nowhere to be read from again."""
+    pendulum = data.Pendulum(size=32)
+    arrays = data.Arrays(
+        images=pendulum.images[:60], factors=pendulum.factors[::100][:60, :2], names=("a", "b")
+    )
+    model = CausalVAE.for_data(arrays, edges=())
+    fit(model, arrays, steps=2, batch_size=8, threads=1, out=tmp_path / "arrays")
+    answer = command("do", tmp_path / "arrays", "t-0", "a=1")
+    assert answer.code in (1, 2)
+    assert "in memory" in answer.err
 
 
 def test_actions_are_told_from_two_pictures(command: Any, runs: Path) -> None:

@@ -99,6 +99,16 @@ def test_a_line_that_turns_does_not_jump_where_it_is_upright() -> None:
         assert (upright > 10) == snapped
 
 
+@pytest.mark.parametrize("size", [40, 96, 200])
+def test_the_centre_of_a_disc_may_be_that_of_a_pixel(size: int) -> None:
+    canvas = blank(size=size)
+    x = 10 * (size // 2 + 0.5 - 0.125 * size) / ((0.9 - 0.125) * size)
+    y = 10 * (0.89 * size - size // 2 - 0.5) / ((0.88 - 0.11) * size)
+    canvas.disc((x, y), 2.0, color=RED)
+    middle = canvas.pixels[0, size // 2 - 1 : size // 2 + 2, size // 2 - 1 : size // 2 + 2]
+    assert (middle == RED).all()
+
+
 @pytest.mark.parametrize("radius", [1.5, 3.0])
 def test_disc_matches_matplotlib_also_where_the_axes_cut_it(radius: float) -> None:
     canvas = blank()

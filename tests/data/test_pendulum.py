@@ -66,6 +66,15 @@ def test_simulating_the_table_redraws_the_images_to_the_bit(pendulum: Pendulum) 
     assert np.array_equal(factors, pendulum.factors[some])
 
 
+def test_every_place_of_the_shadow_is_seen_where_it_is_not_snapped() -> None:
+    for snapped in (False, True):
+        scene = Pendulum(size=32, snapped=snapped)
+        twice = np.repeat(scene.factors[:1], 2, 0)
+        for name, values in (("shadow_position", [8.0, 8.05]), ("shadow_length", [5.0, 5.05])):
+            pair = scene.simulate(twice, {name: values}).images
+            assert np.array_equal(*pair) == snapped
+
+
 def test_moving_the_light_moves_the_shadow_but_not_the_pendulum(pendulum: Pendulum) -> None:
     row = 40 * 87 + 3  # an upright pendulum
     before = pendulum.factors[row : row + 1]

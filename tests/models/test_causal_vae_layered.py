@@ -10,6 +10,7 @@ from disentwine.contracts.model import Batch
 from disentwine.data import Arrays, Pendulum
 from disentwine.errors import UsageError
 from disentwine.models import LayeredCausalVAE
+from disentwine.models.causal_vae_layered import BEYOND
 from disentwine.nn.painters import (
     EdgePainter,
     FieldPainter,
@@ -170,6 +171,22 @@ def test_least_squares_find_the_concepts_that_were_painted(monkeypatch: pytest.M
         found = model.abduct(painted)
     before, after = ((read - z)[:, :2].abs().median() for read in (wrong, found))
     assert after < 0.2 * before
+
+
+def test_where_a_picture_says_nothing_noise_is_as_likely_as_among_labels(
+    model: LayeredCausalVAE, x: torch.Tensor
+) -> None:
+    """Then what was read is drawn towards no noise by its variance over that and its error's."""
+    model.abduction = "least-squares"
+    with torch.no_grad():
+        model.log_scale.fill_(20.0)  # pixels count for nothing
+        of_labels = model.noise_of(model.labels.rows).square().mean(0)
+        model.encoder_error.copy_(of_labels / BEYOND**2)  # as large as the noise, so half is kept
+        model.mechanism_error.fill_(1e6)
+        read = model.noise_of(model.merge(model.codes(x)))
+        torch.testing.assert_close(
+            model.noise_of(model.abduct(x)), 0.5 * read, rtol=1e-3, atol=1e-4
+        )
 
 
 def test_painters_paint_in_their_boxes_alone() -> None:

@@ -140,7 +140,10 @@ def test_wrong_samples_are_refused(name: str) -> None:
             model.sample(3, height=wrong)
         with pytest.raises(UsageError, match="one an image"):
             model.do(pictures().images[:3], height=wrong)
-    for wrong in ("high", None, ["a", "b", "c"]):
+    for n in (0, -1):
+        with pytest.raises(UsageError, match="1 or more"):
+            model.sample(n)
+    for wrong in ("high", None, ["a", "b", "c"], lambda old: "high"):
         with pytest.raises(UsageError, match="'height' needs a number"):
             model.do(pictures().images[:3], height=wrong)
 

@@ -133,6 +133,13 @@ def test_without_record_and_run_it_is_trained_again(study, tmp_path, measured):
         ('{"scores": []}', "has no minutes, course"),
         ('{"scores": [{"name": "mic"}], "minutes": 1, "course": []}', "not all of its scores"),
         ('{"scores": 3, "minutes": 1, "course": []}', "not all of its scores"),
+        ('{"scores": [], "minutes": null, "course": []}', "no numbers"),
+        (
+            '{"scores": [{"name": "mic", "value": null, "n": 1, "noise_floor": null, "details": {}}], '
+            '"minutes": 1, "course": []}',
+            "no numbers",
+        ),
+        ('{"scores": [], "minutes": 1, "course": 3}', "course is no list"),
     ],
 )
 @pytest.mark.parametrize("train", [True, False])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from disentwine.contracts.score import Score
-from disentwine.errors import StudyError
+from disentwine.errors import StudyError, UsageError
 from disentwine.studies import STUDIES, trials
 from disentwine.studies.courses import COURSE, read_course, recorded
 from disentwine.studies.run import run_study
@@ -71,6 +71,33 @@ def test_what_is_complete_is_written_when_a_training_fails(study, tmp_path):
         run_study(study(trial(), broken), out=tmp_path)
     assert systems(tmp_path) == ["vae"]
     assert "1 of 2 trainings are finished" in (tmp_path / "tiny.md").read_text()
+
+
+def test_results_of_more_trainings_are_not_replaced_by_those_of_fewer(study, tmp_path):
+    both = trial(), trial("other", overrides=(*QUICK, "training.steps=3"))
+    before = run_study(study(*both), out=tmp_path).results.read_bytes()
+    with pytest.raises(UsageError, match=r"tells of 2 trainings, of which (.|\n)* are 1"):
+        run_study(study(both[0]), out=tmp_path)
+    for kept in (*(tmp_path / "runs").rglob("scores.json"), *tmp_path.rglob("trials/*other*")):
+        kept.unlink()
+    with pytest.raises(StudyError, match="tells of 2 trainings, of which 1 are at hand"):
+        run_study(study(*both), out=tmp_path, train=False)
+    assert (tmp_path / "tiny.json").read_bytes() == before
+
+
+def test_a_seed_counts_once(study, tmp_path):
+    for seeds in ((0, 0), ()):
+        with pytest.raises(UsageError, match="give each once"):
+            run_study(study(trial()), out=tmp_path, seeds=seeds)
+
+
+def test_folders_may_have_any_name(study, tmp_path):
+    first = trial("first")
+    tuned = trial("tuned", after=first)
+    folder = tmp_path / "out #1: [x]"
+    run_study(study(first, tuned), out=folder)
+    start = load_run(tuned.folder(folder / "runs" / "tiny")).recipe.training["start"]
+    assert start == str(first.folder(folder / "runs" / "tiny"))
 
 
 def test_a_page_tells_of_the_data_sets_it_has(study, tmp_path):

@@ -135,7 +135,7 @@ def test_all_labels_are_the_trial_of_another_study():
 def test_reading_closely_begins_with_the_weights_of_the_usual_training():
     planned = STUDIES["causalvae"].trials("paper", [0, 1])
     closely = [t for t in planned if "model.abduction=least-squares" in t.overrides]
-    assert len(closely) == 4  # two data sets, two seeds
+    assert len(closely) == 6  # three data sets, two seeds
     for t in closely:
         assert t.after in planned
         own, before = t.read_recipe(), t.after.read_recipe()

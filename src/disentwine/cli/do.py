@@ -50,7 +50,7 @@ def do(
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose another --out")
     dataset = data_of(loaded)
-    picture, fitted = named_image(image, loaded, dataset)
+    picture, fitted = named_image(image, loaded)
     if isinstance(model, Intervenes):
         after, values_after = _what_would_be(model, picture, wanted)
     else:
@@ -135,8 +135,8 @@ def read_values(words: Sequence[str], names: Sequence[str]) -> dict[str, Value]:
 
     wanted: dict[str, Value] = {}
     for word in words:
-        left, equals, text = word.partition("=")
-        name = left.rstrip("+-")
+        left, equals, text = word.rpartition("=") if "=" in word else (word, "", "")
+        name = left if left in names else left.rstrip("+-")
         sign = left[len(name) :]
         if name not in names or sign not in SIGNS:
             raise UsageError(f"there is no concept '{left}'. {did_you_mean(name, names)}")
@@ -162,9 +162,9 @@ def _beyond_training(
     from disentwine.report.ranges import training_range
 
     ranges = {name: training_range(model, dataset, name) for name in painted}
+    what = "what training saw" if dataset is not None else "most of what training saw"
     return [
-        f"{name}={painted[name]:g} is outside of what training saw, {low:.4g} to {high:.4g}: "
-        "the picture is a guess"
+        f"{name}={painted[name]:g} is outside of {what}, {low:.4g} to {high:.4g}: the picture is a guess"
         for name, (low, high) in ranges.items()
         if not low <= painted[name] <= high
     ]

@@ -13,13 +13,12 @@ if TYPE_CHECKING:
 IMAGE_HELP = "A PNG or JPEG picture; t-0, t-1, ... are the data's own test images."
 
 
-def named_image(name: Path, run: Run, dataset: Dataset | None) -> tuple[UInt8Array, str]:
+def named_image(name: Path, run: Run) -> tuple[UInt8Array, str]:
     """The picture as the run's model takes it, and what to tell of how it was made to fit, if anything.
 
     Arguments:
         name: a file, or "t-0" and so on.
-        run: whose model it is for.
-        dataset: where test images come from.
+        run: whose model it is for, and whose data test images come from.
     """
     from disentwine.data.pictures import read_picture
     from disentwine.errors import UsageError
@@ -28,7 +27,7 @@ def named_image(name: Path, run: Run, dataset: Dataset | None) -> tuple[UInt8Arr
     height, width, channels = model.image_shape
     if height != width:
         raise UsageError(f"{run.path} was trained on {height}x{width} images, which are not square")
-    picture = _test_image(name, dataset)
+    picture = _test_image(name, run)
     if picture is not None:
         return picture, ""
     whole = read_picture(name, channels=channels).shape
@@ -47,7 +46,7 @@ def data_of(run: Run) -> Dataset | None:
         return None
 
 
-def _test_image(name: Path, dataset: Dataset | None) -> UInt8Array | None:
+def _test_image(name: Path, run: Run) -> UInt8Array | None:
     """The test image that "t-0" and so on name, as the page does; None for any other name."""
     from disentwine.data.splits import examples
     from disentwine.errors import UsageError
@@ -55,9 +54,9 @@ def _test_image(name: Path, dataset: Dataset | None) -> UInt8Array | None:
     number = re.fullmatch(r"t-(\d+)", str(name))
     if number is None or name.exists():
         return None
-    held_out = () if dataset is None else examples(dataset.split)
-    if dataset is None or int(number[1]) >= len(held_out):
+    held_out = examples(run.dataset.split)
+    if int(number[1]) >= len(held_out):
         at_hand = f"{len(held_out):,} are at hand, from t-0 on"
         raise UsageError(f"there is no test image {name}: {at_hand}")
-    picture: UInt8Array = dataset.images[held_out[int(number[1])]]
+    picture: UInt8Array = run.dataset.images[held_out[int(number[1])]]
     return picture

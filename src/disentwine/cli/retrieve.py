@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from disentwine.cli.images import IMAGE_HELP, data_of, named_image
+from disentwine.cli.images import IMAGE_HELP, named_image
 
 
 def retrieve(
@@ -27,8 +27,7 @@ def retrieve(
     model: Any = loaded.model
     if not isinstance(model, Transits):
         raise UsageError(f"{run} holds a model without actions: nothing can be retrieved")
-    dataset = data_of(loaded)
-    (x, note), (y, other_note) = (named_image(name, loaded, dataset) for name in (before, after))
+    (x, note), (y, other_note) = (named_image(name, loaded) for name in (before, after))
     probabilities = np.asarray(model.retrieve(x, y), dtype=np.float64)
     likeliest_first = np.argsort(-probabilities)
     rows = [(model.actions[i], f"{probabilities[i]:.1%}") for i in likeliest_first]

@@ -147,7 +147,8 @@ class Canvas:
         window = self._window(x0 - rx, x0 + rx, y0 - ry, y0 + ry)
         x, y = _offsets(window, x0, y0)
         rx, ry = _f32(rx), _f32(ry)
-        x, y = x / rx, y / ry
+        # The very centre has no nearest edge; beside it every direction is as good.
+        x, y = _f32(np.where(x == 0, 1e-4, x)) / rx, y / ry
         level = np.sqrt(x * x + y * y)
         nx, ny = x / rx, y / ry
         steepness = np.sqrt(nx * nx + ny * ny) + np.float32(1e-12)

@@ -46,7 +46,11 @@ def counterfactual(
     after = dict(before)
     for name, value in do.items():
         column_index(names, name)
-        new = np.asarray(value(before[name]) if callable(value) else value, dtype=np.float64)
+        asked = value(before[name]) if callable(value) else value
+        try:
+            new = np.asarray(asked, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise UsageError(f"do: '{name}' needs a number, got {asked!r}") from None
         if new.ndim and new.shape != before[name].shape:
             raise UsageError(
                 f"do: '{name}' has {new.shape} values for {len(factors)} images; give one or one each"

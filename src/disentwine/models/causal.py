@@ -162,6 +162,8 @@ class CausalModel(Model, Generic[Latents]):
             n: how many.
             do: what concepts are set to in all or each of them, as for `do`; their effects follow.
         """
+        if n < 1:
+            raise UsageError(f"n: give how many images to draw, 1 or more; got {n}")
         wanted = self._wanted({**(do or {}), **values}, n)
         return self.paint(self._set(self.prior(n), wanted, slice(0, n)))
 
@@ -198,6 +200,8 @@ class CausalModel(Model, Generic[Latents]):
             value, rows = value(old.cpu().double().numpy()), slice(None)
         if isinstance(value, Tensor):
             value = value.detach().cpu()
+        if not np.can_cast(np.asarray(value).dtype, np.float64):
+            raise UsageError(f"do: '{name}' needs a number, got {value!r}")
         new = torch.as_tensor(np.asarray(value), dtype=old.dtype, device=old.device)
         new = new[rows] if new.ndim else new.expand(len(old))
         if new.shape != old.shape:

@@ -25,7 +25,7 @@ def fourier_features(t: Tensor, frequencies: int) -> Tensor:
 
 class Painter(nn.Module):
     r"""One layer of an image: $o_p = b_p + \sum_j W_{pj} h_j(w_j \cdot z)$ for each pixel p, its first
-    channels being colour and the last opacity (before a sigmoid).
+    channels being colour and the last opacity (before `ramp`).
 
     Each $h_j$ sees the concepts along one learnt direction only. Where directions were seen
     apart, the sum also holds for combinations that never occurred together: the two ends of a bar can
@@ -77,7 +77,7 @@ def _oblique(d: int) -> Tensor:
 class EdgePainter(nn.Module):
     r"""One layer of an image in moving edges: $o_p = r_y + c_x + \sum_m W_m\,
     \sigma(g_m (n_m \cdot p - a_m \cdot z - b_m))$ for the pixel p = (x, y), its first channels being colour
-    and the last opacity (before a sigmoid).
+    and the last opacity (before `ramp`).
 
     Each edge is a straight line that concepts shift. All pixels share the edges and their weights $W_m$,
     so that what was learnt of an edge holds wherever it goes: a shadow can be moved and stretched to
@@ -124,7 +124,7 @@ class FieldPainter(nn.Module):
     r"""One layer of an image as a field: $o(p) = f(\gamma(\tilde p_1), \gamma(\tilde p_2), \ldots, z)$ for
     the pixel p = (x, y), f a network, $\gamma$ slow waves, and $\tilde p_j = e^{s_j(z)} \circ (p - b_j(z))$
     the place as seen from frames that concepts move and stretch; its first channels are colour and the
-    last opacity (before a sigmoid).
+    last opacity (before `ramp`).
 
     All pixels share the network. In a frame of its own a shape looks the same wherever it is and however
     wide and high, so that a jet can be bent to where none was, and no pixel depends on having been

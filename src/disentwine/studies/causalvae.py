@@ -85,7 +85,7 @@ READ_CLOSELY = (
     "training.final_learning_rate=null",
 )
 READ_CLOSELY_NOTE = "concepts read by least squares"
-"""The weights of the first row, with one update that changes nothing: only `do` reads images anew."""
+"""The weights of the first row, with one update that changes nothing: only images are read anew."""
 
 SNAPPED = "flow-snapped"
 REDRAWN = {SNAPPED: ("data.name=flow", "data.snapped=true")}

@@ -29,10 +29,11 @@ def learning_pictures(
     drawn: Pictures = []
     for (data, name), outcome in first_of_each(outcomes).items():
         if name == system:
+            note = f" ({outcome.trial.note})" if outcome.trial.note else ""
             captions = {
                 "labels": f"The graph of {data} as labels come in",
                 "least-squares": f"The graph of {data} by least squares",
-                "training": f"A of {system} on {data} over training",
+                "training": f"A of {system}{note} on {data} over training",
             }
             pictures = [
                 (caption, folder / f"adjacency-{kind}-{data}.png")

@@ -128,7 +128,8 @@ def effect_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
         if leak is not None:
             name = f"effects-{data}-{system.replace('/', '-')}.png"
             path = figures.save_figure(effects_of(leak["details"]), folder / name)
-            drawn.append((f"What interventions move: {system} on {data}", path))
+            note = f" ({outcome.trial.note})" if outcome.trial.note else ""
+            drawn.append((f"What interventions move: {system}{note} on {data}", path))
     return drawn
 
 

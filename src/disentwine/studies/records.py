@@ -137,8 +137,13 @@ def _problem(content: Any, keys: Iterable[str]) -> str:
     if absent:
         return f"it has no {', '.join(absent)}"
     scores = content["scores"]
-    if isinstance(scores, list) and all(
+    if not isinstance(scores, list) or not all(
         isinstance(score, dict) and score.keys() >= IN_A_SCORE for score in scores
     ):
-        return ""
-    return f"not all of its scores have {', '.join(sorted(IN_A_SCORE))}"
+        return f"not all of its scores have {', '.join(sorted(IN_A_SCORE))}"
+    numbers = [content["minutes"], *(score["value"] for score in scores)]
+    if not all(isinstance(number, int | float) for number in numbers):
+        return "its minutes, or values of its scores, are no numbers"
+    if not isinstance(content.get("course", []), list):
+        return "its course is no list"
+    return ""

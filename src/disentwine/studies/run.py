@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -69,6 +70,10 @@ def run_study(
         progress: show the bar; by default on a terminal only.
     """
     start = time.perf_counter()
+    twice = [str(seed) for seed, times in Counter(seeds).items() if times > 1]
+    if twice or not seeds:
+        what = f"{', '.join(twice)} more than once" if twice else "none"
+        raise UsageError(f"seeds: give each once, such as 0 1 2; got {what}")
     planned = study.trials(profile, seeds)
     most = max(trial.stage for trial in planned)
     if profile == "paper" and stages is not None and stages > most:
@@ -80,6 +85,13 @@ def run_study(
     trials = [trial for trial in planned if last is None or trial.stage <= last]
     trials.sort(key=lambda trial: trial.stage)
     left = Counter(trial.stage for trial in trials)
+    page_before = folder / f"{study.name}.json"
+    told = trainings_told(page_before) if profile == "paper" else 0
+    if told > len(trials):
+        raise UsageError(
+            f"{page_before} tells of {told} trainings, of which these seeds and stages are {len(trials)}. "
+            f"To keep it, write elsewhere with --out; else delete it"
+        )
     command = (
         f"disentwine study {study.name} --profile {profile} --seeds {' '.join(map(str, seeds))}"
     )
@@ -95,6 +107,12 @@ def run_study(
         if not outcomes:
             raise StudyError(
                 f"no training of the study is finished yet in {runs}, nor recorded in {records}"
+            )
+        if len(outcomes) < told:
+            write_records(outcomes, runs, records)
+            raise StudyError(
+                f"{page_before} tells of {told} trainings, of which {len(outcomes)} are at hand: it stays "
+                f"as it is until there are as many. Write elsewhere with --out, or delete it, to see these"
             )
         results, page, tables = write_study(
             study,
@@ -130,9 +148,20 @@ def run_study(
             )
         except BaseException:
             if finished():
-                write()
+                try:
+                    write()
+                except StudyError as error:  # less to tell than why it stopped
+                    warn(str(error))
             raise
     return write()
+
+
+def trainings_told(path: Path) -> int:
+    """How many trainings a file of results tells of; none where it is absent or says nothing of it."""
+    try:
+        return int(json.loads(path.read_bytes())["trials"]["finished"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
 
 
 def records_of(study: Study, folder: Path) -> Path:

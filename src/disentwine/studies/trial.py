@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -76,7 +77,13 @@ class Trial:
         return run if run is not None and run.finished else None
 
     def _start(self, runs: Path) -> tuple[str, ...]:
-        return () if self.after is None else (f"training.start={self.after.folder(runs)}",)
+        return () if self.after is None else (f"training.start={_quoted(self.after.folder(runs))}",)
+
+
+def _quoted(path: Path) -> str:
+    """As YAML reads it back, whatever is in the names of folders."""
+    text = str(path)
+    return text if re.fullmatch(r"[\w./-]+", text) else json.dumps(text)
 
 
 @dataclass(frozen=True)
