@@ -27,7 +27,7 @@ from disentwine.training.train import train_recipe
 from disentwine.training.versions import commit, versions
 
 DECAYS = (0.3, 0.6, 1.0)
-SAMPLES = 100
+SAMPLES = 1_000
 
 
 def measure(system: str, decay: float, runs: Path) -> dict[str, Any]:
