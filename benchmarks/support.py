@@ -5,10 +5,11 @@ its group had in training. This tells do-images whose groups all lie near such a
 those with one that is far from every one. The same is told of images whose concepts need not be read,
 because their labels are given: what is left is the error of mechanisms and painters.
 
-Flow's water ends at a whole pixel, so that images show its height only roughly. What that costs under
-do(ball size) is measured with an oracle that knows everything but the height between two pixels.
+Flow's water ends at a whole pixel where it is drawn with `snapped=True`, so that images show its height only
+roughly. What that costs under do(ball size) is measured with an oracle that knows everything but the height
+between two pixels.
 
-    python benchmarks/support.py runs/causalvae/flow-causal-vae-layered-0-*
+    python benchmarks/support.py runs/causalvae/{pendulum,flow,flow-snapped}-causal-vae-layered-[012]-*
 """
 
 from __future__ import annotations
