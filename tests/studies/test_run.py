@@ -73,15 +73,13 @@ def test_what_is_complete_is_written_when_a_training_fails(study, tmp_path):
     assert "1 of 2 trainings are finished" in (tmp_path / "tiny.md").read_text()
 
 
-def test_results_of_more_trainings_are_not_replaced_by_those_of_fewer(study, tmp_path):
+def test_results_of_more_trainings_are_not_replaced_by_those_of_fewer(study, tmp_path, capsys):
     both = trial(), trial("other", overrides=(*QUICK, "training.steps=3"))
     before = run_study(study(*both), out=tmp_path).results.read_bytes()
-    with pytest.raises(UsageError, match=r"tells of 2 trainings, of which (.|\n)* are 1"):
-        run_study(study(both[0]), out=tmp_path)
-    for kept in (*(tmp_path / "runs").rglob("scores.json"), *tmp_path.rglob("trials/*other*")):
-        kept.unlink()
-    with pytest.raises(StudyError, match="tells of 2 trainings, of which 1 are at hand"):
-        run_study(study(*both), out=tmp_path, train=False)
+    written = run_study(study(both[0]), out=tmp_path)
+    assert "tells of 2 trainings and stays as it is" in capsys.readouterr().err
+    assert written.results == tmp_path / "runs" / "results" / "tiny.json"
+    assert systems(written.results.parent) == ["vae"]
     assert (tmp_path / "tiny.json").read_bytes() == before
 
 

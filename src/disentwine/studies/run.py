@@ -56,7 +56,9 @@ def run_study(
 
     What was trained in an earlier session is used again, what was interrupted goes on. Whatever
     stops it, results are written of what is complete, with a record of each trial; what has a record
-    is not trained even where its run is gone: delete both to train it again.
+    is not trained even where its run is gone: delete both to train it again. Results that tell of
+    more trainings than are finished here are left alone, and the others written in `results` among the
+    run folders.
 
     Arguments:
         study: one of `STUDIES`.
@@ -85,13 +87,8 @@ def run_study(
     trials = [trial for trial in planned if last is None or trial.stage <= last]
     trials.sort(key=lambda trial: trial.stage)
     left = Counter(trial.stage for trial in trials)
-    page_before = folder / f"{study.name}.json"
-    told = trainings_told(page_before) if profile == "paper" else 0
-    if told > len(trials):
-        raise UsageError(
-            f"{page_before} tells of {told} trainings, of which these seeds and stages are {len(trials)}. "
-            f"To keep it, write elsewhere with --out; else delete it"
-        )
+    before = folder / f"{study.name}.json"
+    told = trainings_told(before) if profile == "paper" else 0
     command = (
         f"disentwine study {study.name} --profile {profile} --seeds {' '.join(map(str, seeds))}"
     )
@@ -108,17 +105,19 @@ def run_study(
             raise StudyError(
                 f"no training of the study is finished yet in {runs}, nor recorded in {records}"
             )
+        write_records(outcomes, runs, records)
+        target = folder
         if len(outcomes) < told:
-            write_records(outcomes, runs, records)
-            raise StudyError(
-                f"{page_before} tells of {told} trainings, of which {len(outcomes)} are at hand: it stays "
-                f"as it is until there are as many. Write elsewhere with --out, or delete it, to see these"
+            target = make_folder(kept / "results")
+            warn(
+                f"{before} tells of {told} trainings and stays as it is; "
+                f"results of the {len(outcomes)} that are finished here are in {target}"
             )
         results, page, tables = write_study(
             study,
             outcomes,
             runs,
-            folder,
+            target,
             command=command,
             planned=len(trials),
             remarks=[A_QUICK_LOOK] if profile == "smoke" else [],
@@ -148,10 +147,7 @@ def run_study(
             )
         except BaseException:
             if finished():
-                try:
-                    write()
-                except StudyError as error:  # less to tell than why it stopped
-                    warn(str(error))
+                write()
             raise
     return write()
 
@@ -179,7 +175,7 @@ def write_study(
     planned: int,
     remarks: Sequence[str] = (),
 ) -> tuple[Path, Path, list[Table]]:
-    """Write records, results, pictures and page; returns the files of results and page, and the tables.
+    """Write results, pictures and page; returns the files of results and page, and the tables.
 
     Arguments:
         study: whose they are.
@@ -190,7 +186,6 @@ def write_study(
         planned: how many trials there are to be.
         remarks: what to say beside the study's own.
     """
-    write_records(outcomes, runs, records_of(study, folder))
     pictures = study.figures(outcomes, runs, make_folder(folder / study.name))
     path, page = folder / f"{study.name}.json", folder / f"{study.name}.md"
     results = write_results(study, outcomes, path, command=command, planned=planned)
