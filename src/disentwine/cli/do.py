@@ -139,7 +139,10 @@ def read_values(words: Sequence[str], names: Sequence[str]) -> dict[str, Value]:
         name = left if left in names else left.rstrip("+-")
         sign = left[len(name) :]
         if name not in names or sign not in SIGNS:
-            raise UsageError(f"there is no concept '{left}'. {did_you_mean(name, names)}")
+            near = did_you_mean(name.rstrip("*/^%"), names)
+            raise UsageError(
+                f"there is no concept '{left}'. {near} Values are set by =, moved by += or -="
+            )
         if name in wanted:
             raise UsageError(f"{name}: is given twice; give it once")
         try:

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from disentwine.contracts.dataset import Dataset, UInt8Array
     from disentwine.training.run import Run
 
-IMAGE_HELP = "A PNG or JPEG picture; t-0, t-1, ... are the data's own test images."
+IMAGE_HELP = (
+    "A PNG or JPEG picture; t-0, t-1, ... are the data's test images, in the order of the page."
+)
 
 
 def named_image(name: Path, run: Run) -> tuple[UInt8Array, str]:

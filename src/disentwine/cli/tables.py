@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from disentwine.training.run import Run
 
 
-PIPED_WIDTH = 160
+PIPED_WIDTH = 1000
+"""Nobody reads a file by the width of a window: there tables are as wide as they are."""
+
 FEW = 100
 
 
@@ -27,14 +29,14 @@ def print_table(
 ) -> None:
     """Print rows under a title; columns named with a leading ">" are aligned to the right.
 
-    Columns that are empty in every row are left out.
+    Columns that are empty in every row are left out; cells that are too wide for the terminal go on below.
     """
     kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     table = Table()
     for i in kept:
         name = columns[i].lstrip(">")
         right = columns[i].startswith(">")
-        table.add_column(name, justify="right" if right else "left", no_wrap=right or i == 0)
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
     for row in rows:
         table.add_row(*(row[i] for i in kept))
     console = Console()

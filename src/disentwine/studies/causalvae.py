@@ -19,6 +19,7 @@ from disentwine.report.effects import effect_scores
 from disentwine.report.evaluation import LIMIT, evaluate
 from disentwine.report.reader import STEPS as STEPS_OF_READER
 from disentwine.report.reader import Reader, train_reader
+from disentwine.studies.causalvae_remarks import DATA_REMARKS, REMARKS, SNAPPED
 from disentwine.studies.learning import learning_pictures
 from disentwine.studies.pictures import (
     effect_pictures,
@@ -87,7 +88,6 @@ READ_CLOSELY = (
 READ_CLOSELY_NOTE = "concepts read by least squares"
 """The weights of the first row, with one update that changes nothing: only images are read anew."""
 
-SNAPPED = "flow-snapped"
 REDRAWN = {SNAPPED: ("data.name=flow", "data.snapped=true")}
 """The same scenes, in which water and hole end at whole pixels, which hide what is between."""
 
@@ -255,24 +255,6 @@ def per_concept(title: str, metric: str, form: str) -> dict[str, list[Column]]:
         title: [Column(name.replace("_", " "), f"{metric}:{name}", form=form) for name in names]
     }
 
-
-REMARKS = (
-    "*Labels tied closely*: codes are drawn to their labels with standard deviation .1; the paper's own "
-    "prior, with 1, ties them by a few nats where pixels weigh hundreds. *Concepts read by least squares*: "
-    "the weights of the layered model, whose reading of an image is refined until it is painted best. "
-    "*causal-gan* has the true graph, and as many updates as fit into the hour: its pictures are speckled.",
-)
-
-DATA_REMARKS = {
-    SNAPPED: "*flow-snapped*: the scenes of flow with water and hole ending at whole pixels "
-    "(`data.snapped=true`), as in their authors' images: the water itself then does not show how high it is "
-    "between two of them (`benchmarks/support.py` measures what this costs who sees it alone; the jet tells "
-    "more), and nine holes hardly tell where between them the wall's gap jumps by a pixel.",
-    **{
-        data: f"*{data}*: the authors' own images, by one seed, with fewer updates; no simulator draws them."
-        for data in ("pendulum-authors", "flow-authors")
-    },
-}
 
 CAUSALVAE = Study(
     name="causalvae",

@@ -32,7 +32,7 @@ def learning_pictures(
             note = f" ({outcome.trial.note})" if outcome.trial.note else ""
             captions = {
                 "labels": f"The graph of {data} as labels come in",
-                "least-squares": f"The graph of {data} by least squares",
+                "least-squares": f"The graph of {data} by the paper's pre-training",
                 "training": f"A of {system}{note} on {data} over training",
             }
             pictures = [

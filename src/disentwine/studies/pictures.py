@@ -112,7 +112,7 @@ def _draw_interventions(picture: Picture, opened: Mapping[str, Run]) -> Pictures
         least, most = np.nanquantile(column, [0.02, 0.98])
         values = np.linspace(least, most, VALUES)
         rows.append(dataset.simulate(factors, {name: values}, noise=own_noise).images)
-        labels.append(f"do({name.replace('_', ' ')})\ntruth")
+        labels.append(f"do({name.replace('_', ' ')}), truth\n{least:.3g} to {most:.3g}")
         for system, model in models.items():
             rows.append(model.do(stack, {name: values}))
             labels.append(system)

@@ -110,8 +110,8 @@ def run_study(
         if len(outcomes) < told:
             target = make_folder(kept / "results")
             warn(
-                f"{before} tells of {told} trainings and stays as it is; "
-                f"results of the {len(outcomes)} that are finished here are in {target}"
+                f"{before} tells of {told} trainings and stays as it is; results of the {len(outcomes)} "
+                f"that are finished and whose data are at hand (see DISENTWINE_DATA) are in {target}"
             )
         results, page, tables = write_study(
             study,
@@ -197,7 +197,7 @@ def write_study(
     )
     parts = [
         f"# {study.about}",
-        f"Made by `{command}`; its trainings took {cores:.0f} minutes, added up.{share} "
+        f"Made by `{command}`; its trainings took {max(1, round(cores))} minutes, added up.{share} "
         "Published numbers stand in square brackets, ± is the spread over seeds. What was trained "
         "how is in the JSON file beside.",
         *remarks,
