@@ -40,7 +40,7 @@ RATES = ("training.learning_rate=.002", "training.final_learning_rate=.00002")
 """Of all systems alike: half of it was worse for the ladder and for the plain VAE, by validation
 images after 1,800 and 1,500 updates."""
 
-SHRINKING = {"ladder-vae": 0.6, "vae+bn+wu": 0.3, "vae+bn": 0.3, "vae": 0.3}
+SHRINKING = {"ladder-vae": 0.6, "vae+bn+wu": 0.3, "vae+bn": 0.6, "vae": 0.1}
 """Weight decay on OMNIGLOT, without which systems fit training images far better than validation images.
 Of those tried (`benchmarks/decay.py`) the one after which the system finds validation images likeliest."""
 
