@@ -30,8 +30,7 @@ SYSTEMS: Mapping[str, tuple[str, ...]] = {
 }
 WARMED_UP = ("ladder-vae", "vae+bn+wu")
 WARM_UP_SHARE = {"mnist": 0.3, "omniglot": 0.7, "shapes2d": 0.3}
-"""Of the updates: 140 and 60 epochs, where the paper's 200 were a tenth of its 2,000. After three tenths on
-OMNIGLOT the ladder's top layer died, and validation images were no likelier for it."""
+"""Of the updates: 140 and 60 epochs, where the paper's 200 were a tenth of its 2,000."""
 
 AVERAGED_SHARE = 0.02
 """Of the updates, over which weights are averaged."""
@@ -41,7 +40,7 @@ RATES = ("training.learning_rate=.002", "training.final_learning_rate=.00002")
 images after 1,800 and 1,500 updates."""
 
 SHRINKING = {"ladder-vae": 0.6, "vae+bn+wu": 0.3, "vae+bn": 0.6, "vae": 0.1}
-"""Weight decay on OMNIGLOT, without which systems fit training images far better than validation images.
+"""Weight decay on OMNIGLOT: the more of it, the less far training images are ahead of validation images.
 Of those tried (`benchmarks/decay.py`) the one after which the system finds validation images likeliest."""
 
 STEPS = {"mnist": 100_000, "omniglot": 8_000}

@@ -19,7 +19,7 @@ from disentwine.studies.trial import Outcome, Trial
 from disentwine.training.recipe import Recipe
 from disentwine.training.run import Run
 
-IMAGES = 2_000
+IMAGES = 800
 MOST_CLASSES = 10
 
 

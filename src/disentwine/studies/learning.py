@@ -29,11 +29,10 @@ def learning_pictures(
     drawn: Pictures = []
     for (data, name), outcome in first_of_each(outcomes).items():
         if name == system:
-            note = f" ({outcome.trial.note})" if outcome.trial.note else ""
             captions = {
                 "labels": f"The graph of {data} as labels come in",
                 "least-squares": f"The graph of {data} by the paper's pre-training",
-                "training": f"A of {system}{note} on {data} over training",
+                "training": f"A of {outcome.trial.title} on {data} over training",
             }
             pictures = [
                 (caption, folder / f"adjacency-{kind}-{data}.png")

@@ -128,8 +128,7 @@ def effect_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
         if leak is not None:
             name = f"effects-{data}-{system.replace('/', '-')}.png"
             path = figures.save_figure(effects_of(leak["details"]), folder / name)
-            note = f" ({outcome.trial.note})" if outcome.trial.note else ""
-            drawn.append((f"What interventions move: {system}{note} on {data}", path))
+            drawn.append((f"What interventions move: {outcome.trial.title} on {data}", path))
     return drawn
 
 

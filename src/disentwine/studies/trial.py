@@ -46,6 +46,11 @@ class Trial:
     after: Trial | None = None
 
     @property
+    def title(self) -> str:
+        """The system, and what tells this row from others of it."""
+        return f"{self.system} ({self.note})" if self.note else self.system
+
+    @property
     def command(self) -> str:
         """What to give to `disentwine train`; the seed aside, which differs in every trial."""
         made = " ".join((self.recipe, *self.overrides, *self._start(Path())))
