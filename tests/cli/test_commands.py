@@ -1,6 +1,9 @@
 """The street end to end: train, resume, refuse, evaluate, report, list."""
 
 import json
+import runpy
+import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -173,3 +176,12 @@ def test_scores_are_told_also_where_they_cannot_be_kept(
     assert answer.code == 0, answer.err
     assert "reconstruction-error" in answer.out
     assert "does not keep its scores: the disk is full" in answer.err
+
+
+def test_the_command_is_also_a_module(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["disentwine", "--version"])
+    with pytest.raises(SystemExit):
+        runpy.run_module("disentwine", run_name="__main__")
+    assert capsys.readouterr().out == f"disentwine {version('disentwine')}\n"
