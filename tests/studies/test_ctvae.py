@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from disentwine.studies.ctvae import CTVAE, PUBLISHED, SETTINGS, VARIANTS, figures, measure, more
+from disentwine.studies.ctvae import CTVAE, PUBLISHED, SETTINGS, VARIANTS, figures, more
+from disentwine.studies.ctvae_measures import measure
 from disentwine.studies.study import result_rows
 from disentwine.studies.trial import Outcome, Trial
 from disentwine.studies.trials import make_trial

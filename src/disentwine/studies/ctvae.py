@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
 
-import numpy as np
-import yaml
-
-from disentwine.contracts.score import Score
-from disentwine.contracts.transitions import Transitions
-from disentwine.data.transitions import transitions
 from disentwine.errors import DataError, UsageError
-from disentwine.metrics.actions import retrieval_scores
-from disentwine.metrics.info_mec import info_mec
-from disentwine.metrics.reconstruction import reconstruction_error
-from disentwine.report.actions import MOST_PAIRS, action_scores, leak_scores, walk_scores
-from disentwine.report.reader import STEPS as STEPS_OF_READER
-from disentwine.report.reader import Reader, train_reader
 from disentwine.report.siamese import STEPS as STEPS_OF_SIAMESE
-from disentwine.report.siamese import Siamese, train_siamese
 from disentwine.studies.action_pictures import (
     confusion_pictures,
     graph_pictures,
     repeated_pictures,
 )
+from disentwine.studies.ctvae_measures import SIAMESE, measure
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
 from disentwine.studies.trial import Outcome, Trial
-from disentwine.training.run import Run
 
 Setting = tuple[str, str, tuple[str, ...]]
 """Data set, recipe and what is changed in it."""
@@ -95,8 +79,6 @@ PUBLISHED: Published = {
 """Disentanglement of Latent Representations via Causal Interventions, G. Gendron, M. Witbrock and
 G. Dobbie, 2023, Table 1. Other pictures of the same factors, such as our own, have no number there."""
 
-SIAMESE = "siamese:"
-
 
 def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     """CT-VAE on every data set at hand; in a second stage, its variants on one of them."""
@@ -126,90 +108,6 @@ def _at_hand(setting: Setting) -> bool:
     except (DataError, UsageError):
         return False
     return True
-
-
-def measure(
-    run: Run,
-    *,
-    most: int = MOST_PAIRS,
-    reader_steps: int = STEPS_OF_READER,
-    siamese_steps: int = STEPS_OF_SIAMESE,
-) -> list[Score]:
-    """Table 1, images after one action and after five, what else moves, and the codes' modularity."""
-    model: Any = run.model
-    data = yaml.safe_dump(run.recipe.data)
-    pairs = _pairs(run)
-    scores = action_scores(model, pairs, most=most)
-    scores += walk_scores(model, pairs)
-    for leak in leak_scores(model, _reader(data, reader_steps), pairs, most=most):
-        scores += [leak, Score(f"{leak.name}-floor", cast(float, leak.noise_floor), leak.n)]
-    test = np.random.default_rng(0).permutation(pairs.dataset.split["test"])[: 2 * most]
-    images = pairs.dataset.images[test]
-    scores.append(reconstruction_error(images, model.reconstruct(images)))
-    scores += _modularity(model, pairs, test)
-    return scores + _siamese_scores(run, most=most, steps=siamese_steps)
-
-
-def _siamese_scores(run: Run, *, most: int, steps: int) -> list[Score]:
-    """What the network that learns nothing else retrieves; its own minutes and updates are details."""
-    pairs = _pairs(run)
-    start = time.process_time()
-    network = _siamese(yaml.safe_dump(run.recipe.data), steps, run.recipe.seed)
-    x, y, actions = pairs.batch(pairs.pairs["test"][:most])
-    found = retrieval_scores(
-        network.retrieve(x, y),
-        actions,
-        names=pairs.actions,
-        factors=pairs.factor_of_action.tolist(),
-    )
-    own = {"minutes": (time.process_time() - start) / 60, "updates": steps}
-    return [
-        replace(score, name=f"{SIAMESE}{score.name}", details={**score.details, **own})
-        for score in found
-    ]
-
-
-def _modularity(model: Any, pairs: Transitions, images: Any) -> list[Score]:
-    """InfoMEC of the quantized codes (Disentanglement via Latent Quantization, K. Hsu et al., 2023)."""
-    dataset = pairs.dataset
-    found = info_mec(
-        np.asarray(model.represent(dataset.images[images])),
-        dataset.factors[images],
-        discrete_codes=True,
-        kinds=[factor.kind for factor in dataset.spec],
-    )
-    return [
-        Score(name.replace("_", "-"), float(found.details[name]), found.n, noise_floor=floor)
-        for name, floor in found.details["floors"].items()
-    ]
-
-
-OPENED: dict[str, Transitions] = {}
-"""The pairs of the data set that this process measured last."""
-
-
-def _pairs(run: Run) -> Transitions:
-    data = yaml.safe_dump(run.recipe.data)
-    if data not in OPENED:
-        OPENED.clear()
-        OPENED[data] = transitions(run.dataset)
-    return OPENED[data]
-
-
-@lru_cache(maxsize=1)
-def _reader(data: str, steps: int) -> Reader:
-    """One reader a data set and process; it is the same in every process."""
-    dataset = OPENED[data].dataset
-    view = copy(dataset)
-    view.images = dataset.images
-    test = np.random.default_rng(0).permutation(dataset.split["test"])[:MOST_PAIRS]
-    view.split = {**dataset.split, "test": test}
-    return train_reader(view, steps=steps)
-
-
-@lru_cache(maxsize=1)
-def _siamese(data: str, steps: int, seed: int) -> Siamese:
-    return train_siamese(OPENED[data], steps=steps, seed=seed)
 
 
 def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
