@@ -320,8 +320,24 @@ def test_drawn_latents_have_the_prior() -> None:
     assert ((e.var(0) - 1).abs() < 4.5 * (2 / n) ** 0.5).all()
 
 
-@pytest.mark.parametrize("layer", [0, 4])
-def test_layers_that_are_not_there_are_refused(layer: int) -> None:
+def test_codes_are_taken_as_they_are_told() -> None:
+    """Of pictures, as arrays; and refused by what is wrong with them."""
+    model = livelier(build(LadderVAE))
+    pictures = np.random.default_rng(0).integers(0, 256, (4, 12, 12, 1), np.uint8)
+    top = model.represent(pictures, layer=3)
+    assert isinstance(top, np.ndarray)
+    assert model.sample(4, layer=3, codes=top).shape == (4, 1, 12, 12)
+    assert model.unit_divergences(pictures).shape == (4, 12)
+    for codes, needed in (
+        (top[:3], r"\(4, 3\), or \(1, 3\)"),
+        (model.represent(pictures), "layer 3"),
+    ):
+        with pytest.raises(UsageError, match=needed):
+            model.sample(4, codes=codes)
+
+
+@pytest.mark.parametrize("layer", [0, 4, "3", 1.0])
+def test_layers_that_are_not_there_are_refused(layer: Any) -> None:
     model = build(LadderVAE)
     with pytest.raises(UsageError, match="choose from 1, next to the image, to 3"):
         model.represent(images(), layer=layer)
@@ -329,6 +345,8 @@ def test_layers_that_are_not_there_are_refused(layer: int) -> None:
         model.sample(3, layer=2)
     with pytest.raises(UsageError, match="width of the network below each"):
         build(LadderVAE, hidden=(8,))
+    with pytest.raises(UsageError, match="at least one layer"):
+        build(LadderVAE, layers=())
 
 
 @BOTH

@@ -1,6 +1,7 @@
 """The trials of the ladder's study, and its estimate of the likelihood."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -123,6 +124,11 @@ def test_a_unit_is_active_by_what_it_carries_along_draws():
     # Merged, N(3, 1) and N(0, 1) are N(1.5, 1/2).
     expected = 0.5 * (1.5**2 + 0.5 - 1 + math.log(2))
     np.testing.assert_allclose(kl, [expected, 0, 0, 0, 0], atol=1e-4)
+    # Maps of classes are of draws: a layer that says nothing is a cloud, not its means' last digits.
+    _, top = ladder_pictures.drawn_latents(
+        SimpleNamespace(model=model, dataset=shapes), np.arange(50)
+    )
+    np.testing.assert_allclose(top.std(0), 1, atol=4.5 * (2 * 50) ** -0.5)
     scores = ladder_measures.activity(model, kl, n=50)
     assert [(s.name, s.value) for s in scores] == [
         ("active-units", 1),

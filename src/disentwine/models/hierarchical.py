@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from disentwine.contracts.model import Batch, Losses, Model
@@ -87,10 +88,12 @@ class HierarchicalModel(Model):
         likelihood: Likelihood,
     ) -> None:
         super().__init__()
-        if not layers or len(hidden) < len(layers):
+        if not layers:
+            raise UsageError("layers=[]: give at least one layer, such as [16,8]")
+        if len(hidden) < len(layers):
             raise UsageError(
-                f"layers={list(layers)}, hidden={list(hidden)}: give at least one layer, and in "
-                f"hidden the width of the network below each of them"
+                f"hidden={list(hidden)} has {len(hidden)} widths, layers={list(layers)} are "
+                f"{len(layers)}: give in hidden the width of the network below each layer"
             )
         self.image_shape = image_shape
         self.layers, self.hidden = layers, hidden
@@ -168,6 +171,7 @@ class HierarchicalModel(Model):
         log_variances = [q.log_variance - p.log_variance for _, q, p in levels]
         return DiagonalGaussian(torch.cat(means, dim=1), torch.cat(log_variances, dim=1))
 
+    @accepts_pictures
     def unit_divergences(self, x: Tensor) -> Tensor:
         r"""$D_{KL}(q(z_{ik}|\cdot) \,\|\, p(z_{ik}|z_{i+1}))$ of each unit k of each layer i, bottom to
         top, (n, units) nats: along one draw of z an image, as the bound has it, not along means.
@@ -211,20 +215,31 @@ class HierarchicalModel(Model):
             *below, top = torch.split(codes, list(self.layers), dim=1)
             return self._image(self._descend(top, below))
 
-    def sample(self, n: int, *, layer: int | None = None, codes: Tensor | None = None) -> Tensor:
+    def sample(
+        self, n: int, *, layer: int | None = None, codes: ArrayLike | Tensor | None = None
+    ) -> Tensor:
         """Images drawn from the prior; or from given latents of one layer down.
 
         Arguments:
             n: how many.
             layer: the layer that `codes` are of; the top one where none is given.
-            codes: (n or 1, size) latents of that layer, drawn from the prior where none are given.
+            codes: (n or 1, size) latents of that layer, as `represent(x, layer=i)` has them; drawn from
+                the prior where none are given.
         """
         if codes is None and layer is not None:
             raise UsageError(f"layer={layer}: also give that layer's codes to start from")
         index = self._index(len(self.layers) if layer is None else layer)
         weight = next(self.parameters())
         noise = [weight.new_empty(n, size).normal_() for size in self.layers[: index + 1]]
-        top = noise.pop() if codes is None else codes.to(weight).expand_as(noise.pop())
+        top = noise.pop()
+        if codes is not None:
+            given = torch.as_tensor(codes).to(weight)
+            if tuple(given.shape) not in ((n, top.shape[1]), (1, top.shape[1])):
+                raise UsageError(
+                    f"codes {tuple(given.shape)}: {n} images of layer {index + 1} need "
+                    f"{(n, top.shape[1])}, or {(1, top.shape[1])} for all of them"
+                )
+            top = given.expand_as(top)
         with evaluating(self):
             return self._image(self._descend(top, noise))
 
@@ -242,8 +257,8 @@ class HierarchicalModel(Model):
         return output.chunk(2, dim=1)[0].clamp(0, 1)
 
     def _index(self, layer: int) -> int:
-        if not 1 <= layer <= len(self.layers):
+        if not isinstance(layer, int) or not 1 <= layer <= len(self.layers):
             raise UsageError(
-                f"layer={layer}: choose from 1, next to the image, to {len(self.layers)}"
+                f"layer={layer!r}: choose from 1, next to the image, to {len(self.layers)}"
             )
         return layer - 1

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import yaml
 
 from disentwine import figures
-from disentwine.contracts.dataset import FloatArray
+from disentwine.contracts.dataset import FloatArray, IndexArray
 from disentwine.data.splits import spread
 from disentwine.figures.comparison import STYLES
+from disentwine.models.hierarchical import HierarchicalModel
+from disentwine.nn.modes import evaluating
 from disentwine.studies.courses import Course
 from disentwine.studies.pictures import Picture, Pictures, drawn_or_kept
 from disentwine.studies.trial import Outcome, Trial
 from disentwine.training.recipe import Recipe
 from disentwine.training.run import Run
+from disentwine.training.sampling import BatchSource
+from disentwine.training.trainer import fixed_noise
 
 IMAGES = 800
 MOST_CLASSES = 10
@@ -113,7 +118,7 @@ def layer_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
 
 
 def class_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
-    """Principal components of each layer's posterior means, coloured by class (fig. 6)."""
+    """Principal components of each layer's latents, drawn from their posterior, by class (fig. 6)."""
     drawn: Pictures = []
     for data, compared in _compared(outcomes).items():
         picture = f"Principal components of each layer on {data}", folder / f"classes-{data}.png"
@@ -127,18 +132,25 @@ def _draw_classes(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
     if factor.kind != "categorical" or len(factor.values or ()) > MOST_CLASSES:
         return []
     test = spread(dataset.split["test"], IMAGES)
-    images = dataset.images[test]
     points = {
-        name: [
-            principal_components(run.model.represent(images, layer=layer))  # type: ignore[call-arg]
-            for layer in range(1, len(run.recipe.model["layers"]) + 1)
-        ]
+        name: [principal_components(z) for z in drawn_latents(run, test)]
         for name, run in opened.items()
     }
     names = [str(value) for value in factor.values or ()]
     figure = figures.layer_maps(points, dataset.factors[test, 0], names=names)
     figures.save_figure(figure, picture[1])
     return [picture]
+
+
+def drawn_latents(run: Run, indices: IndexArray) -> list[FloatArray]:
+    """One draw of each layer's latents for images, with noise that is always the same.
+
+    Their means would not do: those of a layer that carries nothing differ by little, but differ.
+    """
+    model = cast(HierarchicalModel, run.model)
+    with evaluating(model), fixed_noise(0):
+        levels = model.infer(BatchSource.like(model, run.dataset).take(indices).x)
+    return [level.z.double().cpu().numpy() for level in levels]
 
 
 def principal_components(codes: FloatArray) -> FloatArray:
