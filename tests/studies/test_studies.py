@@ -103,6 +103,12 @@ def test_tables_take_the_largest_n_unless_told():
     assert "| vae | 60% [30%] | 20% [30%] |" in to_markdown(table)
 
 
+def test_what_is_rounded_to_nothing_has_no_sign():
+    rows = result_rows([outcome("vae", -0.001), outcome("gan", -0.01)], {})
+    (table,) = study_tables(rows, {"Found": [Column("MIC", "mic", form=".2f")]})
+    assert [line[-1] for line in table.lines] == ["0.00", "-0.01"]
+
+
 def test_lines_of_different_numbers_of_seeds_tell_them():
     rows = result_rows([outcome("vae", 0.2), outcome("vae", 0.4, seed=1), outcome("gan", 0.5)], {})
     (table,) = study_tables(rows, {"Found": [Column("MIC", "mic", form=".1f")]})

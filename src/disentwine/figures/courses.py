@@ -49,6 +49,7 @@ def course_curves(
     across: str,
     marks: Sequence[float] = (),
     logarithmic: bool = False,
+    ticks: Sequence[float] = (),
 ) -> Figure:
     """A panel for each score, a curve for each model.
 
@@ -57,6 +58,7 @@ def course_curves(
         across: what the horizontal axis is.
         marks: places on it to draw a line at.
         logarithmic: the horizontal axis, which leaves out what is not above 0.
+        ticks: numbers to write on it; by default round ones.
 
     >>> course = Course("vae", at=[1, 10, 30], scores={"SAP": [0.1, 0.2, 0.3]})
     >>> figure = course_curves([course], across="minutes", marks=[10], logarithmic=True)
@@ -92,6 +94,9 @@ def course_curves(
             axes.xaxis.set_minor_formatter(NullFormatter())
         else:
             axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        if ticks:
+            axes.set_xticks(list(ticks), [f"{tick:,g}" for tick in ticks])
+            axes.set_xticks([], minor=True)
     figure.legend(
         handles=list(handles.values()),
         labels=list(handles),

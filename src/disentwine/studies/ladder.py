@@ -225,19 +225,24 @@ def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
 
 
 REMARKS = (
-    "*Likelihood*: the importance-weighted bound of all test images with 5,000 samples each, estimated by "
-    "that with 100 samples and, on some of the images, what 5,000 add to it; the error that this leaves "
-    "is `error-of-correction` in the JSON file. Weights were chosen on validation images, and so were "
-    "learning rates, the same for all systems, and OMNIGLOT's weight decay, each system's own. *MNIST*: "
-    "55,000 images to learn from, drawn black and white anew in every batch; "
-    "test images are drawn once, the same for all. *OMNIGLOT*: shrunk from the published drawings, with "
-    "a split of our own; published numbers are of the images of Burda et al., so that ours compare with "
-    "each other, and with the published ones only in their order.",
+    "*Likelihood*: the importance-weighted bound of all test images, estimated by that with 100 samples "
+    "and, on some of the images, what 5,000 add to it; the error that this leaves is "
+    "`error-of-correction` in the JSON file. Weights were chosen on validation images, and so were "
+    "learning rates, the same for all systems.",
     "*Active*: a unit whose divergence from its prior, D_KL(q(z_ik) || p(z_ik given z_i+1)), is more than "
     "0.01 nats on average over test images (in the maps: validation images), along one draw of all z of "
-    "each image. Layer 1 is next to the image.",
+    "each image. Layer 1 is next to the image. Maps, curves and layers in the pictures are of the first "
+    "seed, likelihoods by layers or by updates of the mean over seeds.",
 )
-
+DATA_REMARKS = {
+    "mnist": f"*MNIST*: 55,000 images to learn from, drawn black and white anew in every batch; test images "
+    f"are drawn once, the same for all. {STEPS['mnist']:,} updates at batches of 256, where a row does not "
+    f"say otherwise.",
+    "omniglot": f"*OMNIGLOT*: shrunk from the published drawings, with a split of our own; published "
+    f"numbers are of the images of Burda et al., so that ours compare with each other, and with the "
+    f"published ones only in their order. {STEPS['omniglot']:,} updates, where a row does not say "
+    f"otherwise, with a weight decay that validation images chose for each system.",
+}
 LAYER_NUMBERS = range(1, DEEPEST + 1)
 
 LADDER = Study(
@@ -266,5 +271,6 @@ LADDER = Study(
     figures=figures,
     watch={"paper": watch, "smoke": partial(watch, images=20, samples=5)},
     remarks=REMARKS,
+    data_remarks=DATA_REMARKS,
     stages=3,
 )

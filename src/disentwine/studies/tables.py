@@ -90,9 +90,10 @@ def _cell(rows: Sequence[Row], column: Column) -> str:
     if not found:
         return ""
     row = max(found, key=lambda row: row["n"])
-    parts = [] if row["value"] is None else [format(row["value"], column.form)]
+    form = f"z{column.form}"  # without the sign of what is rounded to 0
+    parts = [] if row["value"] is None else [format(row["value"], form)]
     if row["spread"] is not None:
-        parts.append(f"± {format(row['spread'], column.form)}")
+        parts.append(f"± {format(row['spread'], form)}")
     if row["paper"] is not None:
-        parts.append(f"[{format(row['paper'], column.form)}]")
+        parts.append(f"[{format(row['paper'], form)}]")
     return " ".join(parts)
