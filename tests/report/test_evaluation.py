@@ -15,10 +15,11 @@ from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.metrics.activity import active_units
 from disentwine.metrics.reconstruction import reconstruction_error
+from disentwine.metrics.registry import METRICS
 from disentwine.metrics.sap import sap
 from disentwine.models import MODELS
 from disentwine.report.evaluation import evaluate
-from disentwine.report.scoring import NO_QUANTITIES, score_codes
+from disentwine.report.scoring import NO_QUANTITIES, ONE_FACTOR, score_codes
 from disentwine.testing import small_grid
 from disentwine.training.trainer import Trainer
 
@@ -146,6 +147,19 @@ def test_metrics_that_would_learn_thousands_of_names_are_left_out() -> None:
     found = score_codes(v, v, [Factor("character", "categorical")], metrics=["dci", "mig"])
     assert [score.name for score in found.scores] == ["mig"]
     assert found.skipped["dci"].startswith("'character' has 300 names, more than 256")
+
+
+def test_metrics_that_tell_factors_apart_need_two() -> None:
+    """Left out are exactly those that find nothing to wish for in codes that are noise."""
+    rng = np.random.default_rng(0)
+    codes, v = rng.normal(size=(300, 3)), rng.integers(0, 4, (300, 2)).astype(float)
+    quick = [name for name in METRICS if name != "mic-tic"]
+    found = score_codes(codes, v[:, :1], [Factor("a")], metrics=quick)
+    perfect = {name for name in quick if METRICS[name].function(codes, v[:, :1]).value == 1}
+    assert found.skipped == dict.fromkeys(perfect, ONE_FACTOR)
+    assert "z-diff" in perfect
+    both = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=["z-diff"])
+    assert [score.name for score in both.scores] == ["z-diff"]
 
 
 def test_seeds_may_come_one_by_one() -> None:

@@ -6,16 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from disentwine import figures
 from disentwine.contracts.score import Score
 from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.models import VAE, LadderVAE
+from disentwine.nn.pictures import to_unit_range
+from disentwine.objectives.elbo import kl_to_standard_normal
+from disentwine.report import unit_sections
 from disentwine.report.evaluation import Evaluation, evaluate
 from disentwine.report.layers import layers
-from disentwine.report.sections import traversals
 from disentwine.report.subject import Subject
+from disentwine.report.unit_sections import knowledge, traversals
 from disentwine.training.fit import fit
 from disentwine.training.run import load_run
 
@@ -50,12 +54,70 @@ def test_every_unit_has_a_divergence_and_every_layer_is_shown(subject: Subject) 
     assert section.picture is not None
 
 
-def test_units_of_every_layer_take_turns(subject: Subject) -> None:
-    kl, alive = [5.0, 4.0, 3.0, 0.0, 0.2, 0.1], [True] * 3 + [False] + [True] * 2
+def test_sums_of_layers_are_the_terms_of_the_loss(subject: Subject) -> None:
+    kl, model = subject.found.unit_kl, subject.model
+    assert isinstance(model, LadderVAE)
+    assert kl is not None
+    for i in (1, 2):
+        term = subject.found.score(f"kl_{i}")
+        assert term is not None
+        assert kl[np.array(model.unit_layers) == i].sum() == pytest.approx(term.value, rel=1e-4)
+    again = evaluate(model, subject.dataset, "none").unit_kl
+    assert again is not None
+    assert again.tolist() == kl.tolist()
+    # Along means, where divergences were once taken, they are others.
+    x = to_unit_range(torch.from_numpy(subject.dataset.images[subject.found.indices]))
+    with torch.no_grad():
+        q = model.posterior(x)
+    along_means = kl_to_standard_normal(q.mean, q.log_variance).mean(0).numpy()
+    assert not np.allclose(along_means, kl, rtol=1e-3)
+
+
+def test_a_hierarchy_s_units_are_counted_as_its_picture_counts_them(subject: Subject) -> None:
+    score, kl = subject.found.score("active-units"), subject.found.unit_kl
+    assert score is not None
+    assert kl is not None
+    assert score.details["alive"] == (kl > 0.01).tolist()
+    assert score.value == (kl > 0.01).sum()
+    assert "nats" in score.details["about"]
+
+
+def test_every_layer_has_its_share_from_the_top_down(subject: Subject) -> None:
+    kl, alive = [5.0, 4.0, 3.0, 0.0, 0.1, 0.2], [True] * 3 + [False] + [True] * 2
     changed = with_activity(subject, kl, alive)
-    assert changed.busiest == [4, 0, 5, 1, 2]
+    assert changed.busiest == [0, 1, 2, 5, 4]
+    assert changed.shown(12) == [5, 4, 0, 1, 2]
+    assert changed.shown(3) == [5, 4, 0]
     assert changed.unit_name(4) == "layer 2, z4"
-    assert traversals(changed) is not None
+    section = traversals(changed)
+    assert section is not None
+    assert "2 of 2 in layer 2, 3 of 3 in layer 1" in section.text
+    assert "busiest units come first" not in section.text
+
+
+def test_what_units_know_is_shown_of_those_that_carry_most(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kl, alive = [0.1, 4.0, 3.0, 0.0, 0.0, 0.2], [True] * 3 + [False] * 2 + [True]
+    changed = with_activity(subject, kl, alive)
+    matrix = np.arange(6.0)[:, None] / 10
+    knows = Score("mig", 0.5, n=9, details={"matrix": matrix, "factors": ["digit"]})
+    changed.found.scores.append(knows)
+    drawn = []
+    real = figures.score_matrix
+    monkeypatch.setattr(
+        figures, "score_matrix", lambda m, **k: drawn.append((m, k)) or real(m, **k)
+    )
+    monkeypatch.setattr(unit_sections, "MOST_KNOWING", 3)
+    section = knowledge(changed)
+    assert section is not None
+    assert "1 of 1 in layer 2, 2 of 3 in layer 1" in section.text
+    [(shown, names)] = drawn
+    assert shown[:, 0].tolist() == [0.5, 0.1, 0.2]
+    assert names["rows"] == ["layer 2, z5", "layer 1, z1", "layer 1, z2"]
+    nothing = with_activity(subject, kl, [False] * 6)
+    nothing.found.scores.append(knows)
+    assert knowledge(nothing) is None
 
 
 def test_models_without_layers_have_no_such_section(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from disentwine.contracts.capabilities import Intervenes, Quantizes
+from disentwine.contracts.capabilities import Intervenes, Layered, Quantizes
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Model, check_fits
 from disentwine.contracts.score import Score
@@ -20,14 +20,13 @@ from disentwine.metrics.activity import ALIVE, active_units
 from disentwine.metrics.graphs import shd
 from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.models.baselines import baseline_codes
-from disentwine.nn.gaussian import DiagonalGaussian
-from disentwine.objectives.elbo import kl_to_standard_normal
 from disentwine.report.actions import score_actions
 from disentwine.report.counterfactuals import score_counterfactuals
 from disentwine.report.effects import effect_scores
 from disentwine.report.exogenous import exogenous_scores
 from disentwine.report.reader import train_reader
 from disentwine.report.scoring import MetricNames, chosen_metrics, score_codes
+from disentwine.report.units import diverging_units, unit_divergences
 from disentwine.training.run import Run
 from disentwine.training.sampling import BatchSource, in_mixed_order
 from disentwine.training.trainer import VALIDATION_BATCH, fixed_noise
@@ -39,13 +38,6 @@ LIMIT = 5_000
 """Images that are enough for a mean; a larger split is sampled evenly."""
 
 
-@runtime_checkable
-class Infers(Protocol):
-    """A distribution over codes can be inferred from images, not only their mean."""
-
-    def posterior(self, x: torch.Tensor) -> Any: ...
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """What one pass over held-out images found.
@@ -55,8 +47,8 @@ class Evaluation:
         indices: which images were seen.
         scores: the numbers.
         codes: (n, d), or none where the model's codes are no table of numbers.
-        unit_kl: (d,) mean KL divergence of each unit from a standard normal, for models that infer
-            a Gaussian.
+        unit_kl: (d,) mean KL divergence of each unit from its prior, for models that infer a
+            Gaussian.
         skipped: the metrics that do not apply, each with the reason.
     """
 
@@ -156,15 +148,15 @@ def evaluate(
             chunk = indices[order[start : start + VALIDATION_BATCH]]
             batch = source.take(chunk, step=step)
             pictures = dataset.images[chunk]
+            with torch.random.fork_rng():  # so that the loss is along the same draws
+                kl = unit_divergences(model, batch.x)
             for name, value in model.loss(batch).means().items():
                 means.add(name, value.double().cpu().numpy(), len(chunk))
             rebuilt = reconstruction_error(pictures, model.reconstruct(pictures))
             means.add(rebuilt.name, rebuilt.value, len(chunk))
             codes.append(np.asarray(model.represent(pictures)))
-            q = model.posterior(batch.x) if isinstance(model, Infers) else None
-            if isinstance(q, DiagonalGaussian) and q.mean.shape == codes[-1].shape:
-                kl = kl_to_standard_normal(q.mean, q.log_variance).double().mean(0)
-                means.add("unit kl", kl.cpu().numpy(), len(chunk))
+            if kl is not None and kl.shape == codes[-1].shape:
+                means.add("unit kl", kl.double().mean(0).cpu().numpy(), len(chunk))
 
     found = means.take()
     unit_kl = found.pop("unit kl", None)
@@ -187,7 +179,11 @@ def evaluate(
         skipped = dict.fromkeys(chosen_metrics(metrics), "the codes are no table of numbers")
         return Evaluation(split, indices, scores, numbers, unit_kl, skipped)
     discrete = isinstance(model, Quantizes)
-    scores.append(active_units(numbers, discrete_codes=discrete))
+    scores.append(
+        diverging_units(unit_kl, n=len(indices))
+        if isinstance(model, Layered) and unit_kl is not None
+        else active_units(numbers, discrete_codes=discrete)
+    )
     if isinstance(model, Intervenes) and dataset.graph is not None:
         scores.append(shd(model.graph, dataset.graph))
     scores += score_counterfactuals(model, dataset, indices, seed=seed)

@@ -17,15 +17,22 @@ from disentwine.training.storage import write_atomically
 MOST_CODES = 200
 
 
-def matrix_figure(score: Score) -> Figure | None:
-    """The score matrix of codes by factors, where the metric has one."""
+def matrix_figure(score: Score, *, units: Mapping[int, str] | None = None) -> Figure | None:
+    """The score matrix of codes by factors, where the metric has one.
+
+    Arguments:
+        score: of codes and factors.
+        units: the codes to show, by number, and their names; all where none are given.
+    """
     matrix = score.details.get("matrix")
-    if matrix is None or len(matrix) > MOST_CODES:
+    if matrix is None:
         return None
-    matrix = np.asarray(matrix)
+    names = {i: f"z{i}" for i in range(len(matrix))} if units is None else units
+    if not 0 < len(names) <= MOST_CODES:
+        return None
     return figures.score_matrix(
-        matrix,
-        rows=[f"z{i}" for i in range(len(matrix))],
+        np.asarray(matrix)[list(names)],
+        rows=list(names.values()),
         columns=score.details["factors"],
         title=score.name,
     )

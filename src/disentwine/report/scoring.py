@@ -21,6 +21,10 @@ MEASURED_TOGETHER = {"mic": "mic-tic", "tic": "mic-tic"}
 MOST_NAMES = 256
 """Of one factor, for metrics that learn to tell them apart: of thousands it takes hours."""
 
+TELL_FACTORS_APART = frozenset({"z-diff", "factor-vae", "dci", "modularity", "info-mec"})
+"""Metrics that are 1 where there is a single factor, whatever the codes."""
+
+ONE_FACTOR = "it tells factors apart, and there is a single one that varies"
 NO_QUANTITIES = "it compares quantities, and these codes are names out of codebooks"
 
 MetricNames = Literal["all", "none"] | Sequence[str]
@@ -104,6 +108,9 @@ def score_codes(
             continue
         if crowded and METRICS[name].takes_kinds:
             skipped[name] = f"{crowded[0]}, more than {MOST_NAMES} to be learnt by a classifier"
+            continue
+        if len(kept) == 1 and name in TELL_FACTORS_APART:
+            skipped[name] = ONE_FACTOR
             continue
         if on_metric is not None:
             on_metric(name)

@@ -8,25 +8,21 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-import numpy as np
-import torch
-
 from disentwine import figures
-from disentwine.contracts.capabilities import Decodes, Generates, LearnsActions, Opposed
+from disentwine.contracts.capabilities import Generates, LearnsActions, Opposed
 from disentwine.data.splits import spread
 from disentwine.nn.pictures import to_uint8
 from disentwine.report.action_sections import actions, confusions
 from disentwine.report.interventions import adjacency, causes, effects, interventions
 from disentwine.report.layers import layers
-from disentwine.report.matrices import matrix_figure
 from disentwine.report.page import Picture, Section, Table
 from disentwine.report.subject import Subject, number
+from disentwine.report.unit_sections import activity, knowledge, traversals
 from disentwine.training.recipe import IN_MEMORY
 from disentwine.training.trainer import fixed_noise
 from disentwine.training.versions import versions
 
-PAIRS, SAMPLES, SAMPLE_COLUMNS, MOST_ROWS, MOST_BARS = 8, 20, 10, 12, 32
-DEVIATIONS = np.linspace(-2, 2, 9)
+PAIRS, SAMPLES, SAMPLE_COLUMNS = 8, 20, 10
 
 
 def reconstructions(subject: Subject) -> Section:
@@ -42,45 +38,6 @@ def reconstructions(subject: Subject) -> Section:
         Picture(
             "reconstructions",
             f"{len(originals)} original images, their reconstructions and the difference",
-            figures.to_png_bytes(figure),
-        ),
-    )
-
-
-def traversals(subject: Subject) -> Section | None:
-    """What each unit that is alive does to one image."""
-    codes, model = subject.found.codes, subject.model
-    if codes is None or not isinstance(model, Decodes):
-        return None
-    title = "What each unit does"
-    units = subject.busiest
-    if not units:
-        return Section(title, "No unit of the code is alive: it says the same of every image.")
-    shown = units[:MOST_ROWS]
-    values = codes.mean(axis=0) + DEVIATIONS[:, None] * codes.std(axis=0)
-    grid = np.repeat(codes[:1], len(shown) * len(DEVIATIONS), axis=0)
-    grid = grid.reshape(len(shown), len(DEVIATIONS), -1)
-    for row, unit in enumerate(shown):
-        grid[row, :, unit] = values[:, unit]
-    weight = next(model.parameters())
-    flat = torch.from_numpy(grid.reshape(-1, grid.shape[-1])).to(weight)
-    with torch.no_grad():
-        images = to_uint8(model.decode(flat)).cpu().numpy()
-    name = subject.activity_name
-    labels = [f"{subject.unit_name(u)}\n{name} {subject.activity[u]:.2f}" for u in shown]
-    figure = figures.traversals(
-        images.reshape(len(shown), len(DEVIATIONS), *images.shape[1:]), DEVIATIONS.tolist(), labels
-    )
-    more = f" Shown are {len(shown)} of {len(units)}." if len(units) > len(shown) else ""
-    return Section(
-        title,
-        f"The code of one {subject.found.split} image with a single unit moved, from two standard "
-        f"deviations below that unit's mean to two above. Unit z0 is the code's first column. The "
-        f"busiest units come first; those that say nothing are left out.{more}",
-        Picture(
-            "traversals",
-            f"Decoded images for {len(shown)} latent units, a row each, at nine values from left "
-            f"to right",
             figures.to_png_bytes(figure),
         ),
     )
@@ -127,30 +84,6 @@ def losses(subject: Subject) -> Section | None:
     )
 
 
-def activity(subject: Subject) -> Section | None:
-    """Which units are alive."""
-    if len(subject.activity) == 0:
-        return None
-    measures = {"KL": "mean KL divergence from a standard normal (nats)", "var": "code variance"}
-    shown = np.argsort(-subject.activity, kind="stable")[:MOST_BARS]
-    figure = figures.unit_activity(
-        subject.activity[shown],
-        labels=[f"z{unit}" for unit in shown],
-        alive=subject.alive[shown].tolist(),
-        measure=measures[subject.activity_name],
-    )
-    alive, units = int(subject.alive.sum()), len(subject.alive)
-    text = f"{alive} of {units} units are alive: their code differs from image to image."
-    if alive < units:
-        text += " The others, whose code varies by less than 0.01, are drawn faint."
-    text += f" The {len(shown)} busiest are shown." if len(shown) < units else ""
-    return Section(
-        "What each unit carries",
-        text,
-        Picture("activity", "Bars of each unit's activity, sorted", figures.to_png_bytes(figure)),
-    )
-
-
 def numbers(subject: Subject) -> Section:
     """Everything that was measured."""
     rows = [
@@ -179,21 +112,6 @@ def numbers(subject: Subject) -> Section:
         "Numbers",
         f"Measured on the {subject.found.split} split{of}, with the weights of step {step:,}.",
         table=Table(("score", ">value", ">noise floor", ">n", "about"), tuple(rows)),
-    )
-
-
-def knowledge(subject: Subject) -> Section | None:
-    """Which unit knows of which factor."""
-    score = subject.found.score("mic") or subject.found.score("mig")
-    figure = matrix_figure(score) if score is not None else None
-    if score is None or figure is None:
-        return None
-    measure = {"mic": "maximal information coefficient", "mig": "share of its entropy known"}
-    floor = f" Chance alone gives {number(score.noise_floor)}." if score.noise_floor else ""
-    return Section(
-        "What each unit knows of each factor",
-        f"The {measure[score.name]} of every unit with every factor, from 0 to 1.{floor}",
-        Picture("knowledge", "Heat map of units by factors", figures.to_png_bytes(figure)),
     )
 
 

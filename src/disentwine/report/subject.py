@@ -13,6 +13,7 @@ from disentwine.contracts.capabilities import Layered, Opposed
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model
 from disentwine.report.evaluation import Evaluation
+from disentwine.report.units import fair_share
 from disentwine.training.run import Run
 
 
@@ -86,13 +87,19 @@ class Subject:
 
     @cached_property
     def busiest(self) -> list[int]:
-        """Units that say something, the busiest first; of a hierarchy, those of each layer in turn."""
-        units = [int(i) for i in np.argsort(-self.activity, kind="stable") if self.alive[i]]
-        if not isinstance(self.model, Layered):
-            return units
-        layer = self.model.unit_layers
-        place = {u: sum(layer[v] == layer[u] for v in units[:i]) for i, u in enumerate(units)}
-        return sorted(units, key=lambda unit: (place[unit], -layer[unit]))
+        """Units that say something, the busiest first."""
+        return [int(i) for i in np.argsort(-self.activity, kind="stable") if self.alive[i]]
+
+    def shown(self, most: int) -> list[int]:
+        """The busiest units; of a hierarchy a fair share of each layer, from the top down."""
+        if isinstance(self.model, Layered):
+            return fair_share(self.busiest, self.model.unit_layers, most=most)
+        return self.busiest[:most]
+
+    @property
+    def counted_by_divergence(self) -> bool:
+        """Whether a unit is alive by its divergence, as those of hierarchies are, not its variance."""
+        return isinstance(self.model, Layered) and self.found.unit_kl is not None
 
     def unit_name(self, unit: int) -> str:
         """What figures call a unit of the code."""

@@ -1,0 +1,118 @@
+"""The sections of a report on single units of the code: what each does, knows and carries."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from disentwine import figures
+from disentwine.contracts.capabilities import Decodes, Layered
+from disentwine.figures.layers import ACTIVE
+from disentwine.figures.matrices import MOST_ROWS as MOST_KNOWING
+from disentwine.nn.pictures import to_uint8
+from disentwine.report.layers import shares
+from disentwine.report.matrices import matrix_figure
+from disentwine.report.page import Picture, Section
+from disentwine.report.subject import Subject, number
+
+MOST_ROWS, MOST_BARS = 12, 32
+DEVIATIONS = np.linspace(-2, 2, 9)
+
+
+def traversals(subject: Subject) -> Section | None:
+    """What each unit that is alive does to one image."""
+    codes, model = subject.found.codes, subject.model
+    if codes is None or not isinstance(model, Decodes):
+        return None
+    title = "What each unit does"
+    shown = subject.shown(MOST_ROWS)
+    if not shown:
+        return Section(title, "No unit of the code is alive: it says the same of every image.")
+    values = codes.mean(axis=0) + DEVIATIONS[:, None] * codes.std(axis=0)
+    grid = np.repeat(codes[:1], len(shown) * len(DEVIATIONS), axis=0)
+    grid = grid.reshape(len(shown), len(DEVIATIONS), -1)
+    for row, unit in enumerate(shown):
+        grid[row, :, unit] = values[:, unit]
+    weight = next(model.parameters())
+    flat = torch.from_numpy(grid.reshape(-1, grid.shape[-1])).to(weight)
+    with torch.no_grad():
+        images = to_uint8(model.decode(flat)).cpu().numpy()
+    name = subject.activity_name
+    labels = [f"{subject.unit_name(u)}\n{name} {subject.activity[u]:.2f}" for u in shown]
+    figure = figures.traversals(
+        images.reshape(len(shown), len(DEVIATIONS), *images.shape[1:]), DEVIATIONS.tolist(), labels
+    )
+    return Section(
+        title,
+        f"The code of one {subject.found.split} image with a single unit moved, from two standard "
+        f"deviations below that unit's mean to two above. Unit z0 is the code's first column. "
+        f"{_choice(subject, shown)}",
+        Picture(
+            "traversals",
+            f"Decoded images for {len(shown)} latent units, a row each, at nine values from left "
+            f"to right",
+            figures.to_png_bytes(figure),
+        ),
+    )
+
+
+def _choice(subject: Subject, shown: list[int]) -> str:
+    """Which units are shown, in which order, and how many there are."""
+    if isinstance(subject.model, Layered):
+        return (
+            f"Rows go from the top layer down, the busiest units of each layer first; a unit takes the "
+            f"layers below along. Shown are, of the units that say something, {shares(subject, shown)}."
+        )
+    units = len(subject.busiest)
+    more = f" Shown are {len(shown)} of {units}." if units > len(shown) else ""
+    return f"The busiest units come first; those that say nothing are left out.{more}"
+
+
+def knowledge(subject: Subject) -> Section | None:
+    """Which unit knows of which factor."""
+    score = subject.found.score("mic") or subject.found.score("mig")
+    if score is None:
+        return None
+    units = more = None
+    if subject.counted_by_divergence:
+        shown = subject.shown(MOST_KNOWING)
+        units = {unit: subject.unit_name(unit) for unit in shown}
+        more = f" Of the units that say something, these are {shares(subject, shown)}."
+    figure = matrix_figure(score, units=units)
+    if figure is None:
+        return None
+    measure = {"mic": "maximal information coefficient", "mig": "share of its entropy known"}
+    floor = f" Chance alone gives {number(score.noise_floor)}." if score.noise_floor else ""
+    return Section(
+        "What each unit knows of each factor",
+        f"The {measure[score.name]} of every unit with every factor, from 0 to 1.{floor}{more or ''}",
+        Picture("knowledge", "Heat map of units by factors", figures.to_png_bytes(figure)),
+    )
+
+
+def activity(subject: Subject) -> Section | None:
+    """Which units are alive."""
+    if len(subject.activity) == 0:
+        return None
+    measures = {"KL": "mean KL divergence from its prior (nats)", "var": "code variance"}
+    shown = np.argsort(-subject.activity, kind="stable")[:MOST_BARS]
+    figure = figures.unit_activity(
+        subject.activity[shown],
+        labels=[subject.unit_name(int(unit)) for unit in shown],
+        alive=subject.alive[shown].tolist(),
+        measure=measures[subject.activity_name],
+    )
+    alive, units = int(subject.alive.sum()), len(subject.alive)
+    living, others = "their code differs from image to image", "whose code varies by less than 0.01"
+    if subject.counted_by_divergence:
+        living = "they say something that the layer above does not"
+        others = f"whose divergence is less than {ACTIVE} nats"
+    text = f"{alive} of {units} units are alive: {living}."
+    if alive < units:
+        text += f" The others, {others}, are drawn faint."
+    text += f" The {len(shown)} busiest are shown." if len(shown) < units else ""
+    return Section(
+        "What each unit carries",
+        text,
+        Picture("activity", "Bars of each unit's activity, sorted", figures.to_png_bytes(figure)),
+    )

@@ -1,0 +1,82 @@
+"""Which units of a code carry something, and which of them to show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from disentwine.contracts.score import Score
+from disentwine.figures.layers import ACTIVE
+from disentwine.nn.gaussian import DiagonalGaussian
+from disentwine.objectives.elbo import kl_to_standard_normal
+
+
+@runtime_checkable
+class Infers(Protocol):
+    """A distribution over codes can be inferred from images, not only their mean."""
+
+    def posterior(self, x: Tensor) -> Any: ...
+
+
+@runtime_checkable
+class Diverges(Protocol):
+    """The model tells the divergence of its units itself, since their priors depend on draws."""
+
+    def unit_divergences(self, x: Tensor) -> Tensor: ...
+
+
+def unit_divergences(model: Any, x: Tensor) -> Tensor | None:
+    """(n, d) nats between the posterior of each unit and its prior; none where neither is a Gaussian.
+
+    Those of a hierarchy are along draws of z, as in its loss.
+
+    Arguments:
+        model: of any kind.
+        x: (n, channels, height, width) in [0, 1].
+    """
+    if isinstance(model, Diverges):
+        return model.unit_divergences(x)
+    q = model.posterior(x) if isinstance(model, Infers) else None
+    if not isinstance(q, DiagonalGaussian):
+        return None
+    return kl_to_standard_normal(q.mean, q.log_variance)
+
+
+def diverging_units(kl: NDArray[np.floating], *, n: int) -> Score:
+    """The number of units that say more than the layer above, in place of `metrics.active_units`.
+
+    Arguments:
+        kl: (d,) mean divergence of each unit from its prior, in nats.
+        n: images that it is the mean of.
+
+    >>> diverging_units(np.array([0.5, 0.001]), n=100).details["alive"]
+    [True, False]
+    """
+    alive = kl > ACTIVE
+    about = f"of {len(kl)}: units that diverge from their prior by more than {ACTIVE} nats"
+    return Score(
+        "active-units",
+        float(alive.sum()),
+        n=n,
+        details={"about": about, "alive": alive.tolist()},
+    )
+
+
+def fair_share(units: Sequence[int], layers: Sequence[int], *, most: int) -> list[int]:
+    """Some units of a hierarchy, from the top layer down; layers take turns in giving their next one.
+
+    Arguments:
+        units: to choose from, the busiest first.
+        layers: the layer of each unit of the code, 1 next to the image.
+        most: how many to take.
+
+    >>> fair_share([0, 1, 2, 3], [1, 1, 1, 2], most=3)
+    [3, 0, 1]
+    """
+    turn = {u: sum(layers[v] == layers[u] for v in units[:i]) for i, u in enumerate(units)}
+    taken = sorted(units, key=lambda unit: (turn[unit], -layers[unit]))[:most]
+    return sorted(taken, key=lambda unit: (-layers[unit], turn[unit]))
