@@ -55,7 +55,7 @@ def test_made_files(small: dict[str, bytes], tmp_path: Path, folder: str, packed
 
 
 def test_a_missing_file_is_named(small: dict[str, bytes]) -> None:
-    with pytest.raises(DataError, match=r"train-images-idx3-ubyte\.gz.*yann\.lecun\.com"):
+    with pytest.raises(DataError, match=r"train-images-idx3-ubyte\.gz.*ossci-datasets"):
         MNIST()
 
 

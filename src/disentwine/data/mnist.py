@@ -17,7 +17,8 @@ from disentwine.data.files import find_file, refusing_damage
 from disentwine.data.splits import random_split
 from disentwine.errors import DataError
 
-SOURCE = "http://yann.lecun.com/exdb/mnist/"
+SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+"""Where PyTorch keeps a copy; the authors no longer serve their own."""
 LICENCE = "CC BY-SA 3.0, (c) Y. LeCun and C. Cortes; cite them"
 VALIDATION = 5_000
 
