@@ -72,7 +72,7 @@ def test_details_lay_out_the_page(client: TestClient, causal: str, plain: str, r
     assert "causal-vae" in details["recipe"]
     other = client.get(plain).json()
     assert (other["latents"], other["latent_names"]) == (3, ["z0", "z1", "z2"])
-    assert (other["graph"], other["concepts"]) == (None, [])
+    assert (other["graph"], other["concepts"], other["latent_layers"]) == (None, [], [])
 
 
 def test_images_are_a_fixed_choice(client: TestClient, causal: str, run: Run) -> None:

@@ -33,6 +33,7 @@ def describe(entry: Entry, opened: Opened) -> RunDetails:
         concepts=opened.concepts,
         latents=opened.latents,
         latent_names=opened.latent_names,
+        latent_layers=opened.latent_layers,
         actions=actions_of(opened),
         graph=learnt_graph(model.graph) if isinstance(model, Intervenes) else None,
         true_graph=true_graph(dataset.graph) if dataset and dataset.graph is not None else None,

@@ -17,14 +17,15 @@ from disentwine.data.splits import examples
 from disentwine.errors import UsageError
 from disentwine.nn.pictures import to_uint8, to_unit_range
 from disentwine.serve.concepts import describe_concepts
+from disentwine.serve.latents import describe_layers
 from disentwine.serve.pictures import data_url
-from disentwine.serve.schema import Concept
+from disentwine.serve.schema import Concept, LatentLayer
 
 REMEMBERED = 64
 """Images of which codes and reconstructions are kept."""
 
-RANGE_FROM = 128
-"""Test images that tell how far the numbers of a code reach."""
+TELLING = 128
+"""Test images that tell how far the numbers of a code reach, and which of them say something."""
 
 
 class MissingError(LookupError):
@@ -78,11 +79,23 @@ class Opened:
     @cached_property
     def code_ranges(self) -> FloatArray:
         """(d, 2) between which each number of the code stays, for all but 2 % of test images."""
-        some = self.examples[:RANGE_FROM]
-        if self.dataset is None or not len(some):
+        pictures = self._pictures
+        if not len(pictures):
             return np.tile([-3.0, 3.0], (self.latents or 0, 1))
-        codes = self.model.represent(self.dataset.images[some])
+        codes = self.model.represent(pictures)
         return np.quantile(np.asarray(codes, dtype=np.float64), [0.01, 0.99], axis=0).T
+
+    @cached_property
+    def latent_layers(self) -> list[LatentLayer]:
+        """The layers of the code, for models that have several."""
+        return describe_layers(self.model, self._pictures)
+
+    @property
+    def _pictures(self) -> UInt8Array:
+        """Some test images that tell of the code; none where the data are not at hand."""
+        if self.dataset is None:
+            return np.zeros((0, *self.shape), dtype=np.uint8)
+        return self.dataset.images[self.examples[:TELLING]]
 
     @cached_property
     def latents(self) -> int | None:

@@ -101,6 +101,14 @@ class Action(BaseModel):
     label: str
 
 
+class LatentLayer(BaseModel):
+    """A layer of a hierarchy: its numbers of the code, the busiest first, and how many to show at first."""
+
+    name: str
+    units: list[int]
+    first: int
+
+
 class RunDetails(RunSummary):
     step: int
     shape: tuple[int, int, int]
@@ -108,6 +116,7 @@ class RunDetails(RunSummary):
     concepts: list[Concept]
     latents: int | None
     latent_names: list[str]
+    latent_layers: list[LatentLayer]
     actions: list[Action]
     graph: GraphAnswer | None
     true_graph: GraphAnswer | None

@@ -81,6 +81,34 @@ def test_codes_are_traversed_and_new_pictures_drawn(visit: Any) -> None:
     assert page.locator(".samples img").count() == 16
 
 
+def test_codes_of_a_hierarchy_stand_by_layer_and_the_rest_can_be_asked_for(visit: Any) -> None:
+    page = visit()
+    plain = run_ids(page)["plain"]
+
+    def layered(route: Any) -> None:
+        layers = [
+            {"name": "layer 2", "units": [9, 8], "first": 1},
+            {"name": "layer 1", "units": [3, *range(3), *range(4, 8)], "first": 2},
+        ]
+        names = [f"layer {1 + (i > 7)}, z{i}" for i in range(10)]
+        known = route.fetch().json()
+        route.fulfill(json=known | {"latent_layers": layers, "latent_names": names})
+
+    page.route(f"**/runs/{plain}", layered)
+    page.locator("#runs").select_option(plain)
+    page.wait_for_selector(".view.traverse .slider")
+    headings = page.locator(".view.traverse legend")
+    labels = page.locator(".view.traverse .slider label")
+    assert headings.all_text_contents() == ["Layer 2, 1 of 2", "Layer 1, 2 of 8"]
+    assert labels.all_text_contents() == ["Z9", "Z3", "Z0"]
+    page.get_by_role("button", name="Show all 10").click()
+    assert headings.all_text_contents() == ["Layer 2", "Layer 1"]
+    assert labels.all_text_contents()[:3] == ["Z9", "Z8", "Z3"]
+    assert labels.count() == 10
+    page.locator("#slider-8").press("End")
+    page.wait_for_function("() => location.hash.includes('codes=8:')")
+
+
 def test_actions_are_pressed_and_retrieved(visit: Any) -> None:
     page = visit()
     shifts = run_ids(page)["shifts"]
@@ -185,6 +213,29 @@ def test_losses_grow_while_a_run_trains(visit: Any) -> None:
     first = page.locator(".chart path.train").get_attribute("d")
     page.get_by_text("Finished").wait_for()
     assert page.locator(".chart path.train").get_attribute("d").count("L") > first.count("L")
+
+
+def test_axes_hold_every_validation_but_that_before_the_first_step(visit: Any) -> None:
+    page = visit("#/scores")
+    losses = {0: 500.0, 10: 90.0, 500: 50.0, 1000: 40.0}
+    rows = [{"kind": "validation", "step": step, "loss": loss} for step, loss in losses.items()]
+    rows += [{"kind": "train", "step": step, "loss": 30.0} for step in range(100, 1001, 100)]
+    told = {"finished": True, "step": 1000, "steps": 1000, "running": False, "rows": rows}
+    page.route("**/training?*", lambda route: route.fulfill(json=told))
+    page.get_by_role("link", name="Training").click()
+    page.get_by_text("Finished").wait_for()
+    heights = page.evaluate(
+        """() => {
+          const held = document.querySelector(".chart clipPath rect");
+          const [top, height] = ["y", "height"].map((name) => Number(held.getAttribute(name)));
+          return [...document.querySelectorAll(".chart circle.validation")]
+            .map((circle) => (Number(circle.getAttribute("cy")) - top) / height);
+        }"""
+    )
+    assert len(heights) == 3
+    assert heights == sorted(heights)
+    assert 0 < heights[0] < 0.1
+    assert heights[-1] < 1
 
 
 def test_a_busy_server_is_asked_again_and_a_lost_one_is_told(visit: Any) -> None:

@@ -4,10 +4,10 @@ import { h, s, short } from "./dom.js";
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [360, 170, 52, 10, 10, 22];
 
-/** What to show: after the first tenth, whose burst would flatten all that follows. */
-function bounds(points, last) {
-  const late = points.filter(([step]) => step >= last / 10);
-  const values = (late.length > 1 ? late : points).map(([, value]) => value);
+/** What to show: all validations, and training after its first tenth, whose burst would flatten all that follows. */
+function bounds(train, validation, last) {
+  const late = train.filter(([step]) => step >= last / 10);
+  const values = [...(late.length + validation.length > 1 ? late : train), ...validation].map(([, value]) => value);
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const margin = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
   return [low - margin, high + margin];
@@ -21,11 +21,14 @@ export function chart(name) {
   let shown = { train: [], validation: [], x: Number, y: Number };
   const cursor = s("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM });
 
-  function update({ train, validation, last }) {
+  function update({ train, validation: validations, last }) {
+    // Before the first step a loss is so large that all others would look alike.
+    const begun = validations.filter(([step]) => step > 0);
+    const validation = begun.length ? begun : validations;
     const all = [...train, ...validation];
     const end = Math.max(last || 0, ...all.map(([step]) => step), 1);
     const reached = Math.max(...all.map(([step]) => step), 1);
-    const [low, high] = bounds(all, reached);
+    const [low, high] = bounds(train, validation, reached);
     const x = (step) => LEFT + (step / end) * (WIDTH - LEFT - RIGHT);
     const y = (value) => TOP + ((high - value) / (high - low)) * (HEIGHT - TOP - BOTTOM);
     shown = { train, validation, x, y };

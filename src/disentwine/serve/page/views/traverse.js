@@ -14,10 +14,14 @@ export async function show(root, { run, address, signal }) {
   const original = picture("Original", { shape });
   const after = picture("From its codes", { shape, class: "main" });
   const names = Array.from({ length: run.latents }, (_, i) => run.latent_names?.[i] ?? `code ${i + 1}`);
+  // Layers of a hierarchy stand apart, the top one first, and what says something in each.
+  const groups = run.latent_layers.length
+    ? run.latent_layers.map(({ name, units, first }) => ({ layer: name, units, first }))
+    : [{ layer: "", units: [...names.keys()], first: run.latents <= FIRST + 3 ? run.latents : FIRST }];
   let [wanted, image] = [null, null];
   let own = [];
   let codes = pairs(address.codes);
-  let controls = null;
+  let controls = [];
   let ranges = null;
   const side = h("section", { class: "side panel" });
 
@@ -27,18 +31,20 @@ export async function show(root, { run, address, signal }) {
       if (body.image !== image) return;
       if (!ranges) build((ranges = answer.ranges));
       const values = (list) => Object.fromEntries(list.map((value, i) => [i, value]));
-      controls.update({ before: values(own), after: values(answer.codes), set: codes });
+      for (const one of controls) one.update({ before: values(own), after: values(answer.codes), set: codes });
       await after.show(answer.picture, "The picture of these codes", Object.keys(codes).length ? "model" : "model, nothing moved");
       speak(Object.entries(codes).map(([i, value]) => `${title(names[i])} ${short(value)}`).join(", ") || "Nothing is moved.");
     },
     onerror: (error) => notice(error.message),
   });
 
-  function build(ranges, all = run.latents <= FIRST + 3) {
-    const rows = ranges.map(([low, high], i) => ({ name: String(i), label: names[i], low, high }));
-    controls = sliders(all ? rows : rows.slice(0, FIRST), { onset, legend: "Codes", seen: "usually" });
+  function build(ranges, all = groups.every(({ units, first }) => first === units.length)) {
+    const slider = (i, layer) => ({ name: String(i), label: layer ? names[i].replace(`${layer}, `, "") : names[i], low: ranges[i][0], high: ranges[i][1] });
+    const parts = groups.map(({ layer, units, first }) => ({ layer, of: units.length, shown: all ? units : units.slice(0, first) })).filter(({ shown }) => shown.length);
+    const legend = ({ layer, of, shown }) => (layer ? `${title(layer)}${shown.length < of ? `, ${shown.length} of ${of}` : ""}` : "Codes");
+    controls = parts.map((part) => sliders(part.shown.map((i) => slider(i, part.layer)), { onset, legend: legend(part), seen: "usually" }));
     const more = !all && button(`Show all ${run.latents}`, () => { build(ranges, true); traverse({ image, codes }); });
-    side.replaceChildren(controls.element, h("div", { class: "tools" }, button("Reset", () => { codes = {}; changed(); }), more || ""));
+    side.replaceChildren(...controls.map((one) => one.element), h("div", { class: "tools" }, button("Reset", () => { codes = {}; changed(); }), more || ""));
   }
 
   function onset(index, value) {
