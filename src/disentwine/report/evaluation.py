@@ -47,8 +47,8 @@ class Evaluation:
         indices: which images were seen.
         scores: the numbers.
         codes: (n, d), or none where the model's codes are no table of numbers.
-        unit_kl: (d,) mean KL divergence of each unit from its prior, for models that infer a
-            Gaussian.
+        unit_kl: (d,) mean KL divergence of each unit from a standard normal, or of a hierarchy from
+            what the layer above expects, for models that infer a Gaussian.
         skipped: the metrics that do not apply, each with the reason.
     """
 

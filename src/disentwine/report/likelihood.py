@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 import torch
@@ -12,9 +13,12 @@ from disentwine.contracts.capabilities import Scores
 from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray
 from disentwine.contracts.model import Model
 from disentwine.contracts.score import Score
+from disentwine.data.splits import spread
 from disentwine.errors import UsageError
 from disentwine.metrics.likelihood import importance_log_likelihood
 from disentwine.progress import ProgressBar
+from disentwine.report.evaluation import Evaluation
+from disentwine.training.run import Run
 from disentwine.training.sampling import BatchSource
 from disentwine.training.trainer import fixed_noise
 
@@ -22,6 +26,9 @@ AT_ONCE = 4096
 """Draws that pass through a decoder at once, over all images of a batch."""
 
 BATCH = 64
+
+LIMIT = 1_000
+"""Images of a split that are scored where only a number is asked for: enough for a mean."""
 
 
 def log_likelihood(
@@ -78,3 +85,33 @@ def log_likelihood(
     whole = importance_log_likelihood(np.concatenate(bounds)[None])
     details = {**whole.details, "effective_samples": np.concatenate(effective), "samples": samples}
     return replace(whole, details=details)
+
+
+def with_likelihood(found: Evaluation, run: Run, *, samples: int = 100) -> Evaluation:
+    """An evaluation with the log-likelihood of the images that it saw, or why there is none.
+
+    Arguments:
+        found: of the run; of its images at most a thousand are scored.
+        run: whose model it is.
+        samples: draws of z an image.
+    """
+    name = "log-likelihood"
+    if not isinstance(run.model, Scores):
+        reason = f"{run.recipe.model['name']} cannot tell how likely an image is"
+        return replace(found, skipped={**found.skipped, name: reason})
+    start = perf_counter()
+    score = log_likelihood(
+        run.model,
+        run.dataset,
+        spread(found.indices, LIMIT),
+        samples=samples,
+        seed=run.recipe.seed,
+        progress=False,
+    )
+    details = {
+        **score.details,
+        "about": "how likely are images of the split, at least?",
+        "split": found.split,
+        "seconds": perf_counter() - start,
+    }
+    return replace(found, scores=[*found.scores, replace(score, details=details)])

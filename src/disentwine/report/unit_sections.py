@@ -9,6 +9,7 @@ from disentwine import figures
 from disentwine.contracts.capabilities import Decodes, Layered
 from disentwine.figures.layers import ACTIVE
 from disentwine.figures.matrices import MOST_ROWS as MOST_KNOWING
+from disentwine.metrics.activity import ALIVE
 from disentwine.nn.pictures import to_uint8
 from disentwine.report.layers import shares
 from disentwine.report.matrices import matrix_figure
@@ -73,7 +74,7 @@ def knowledge(subject: Subject) -> Section | None:
     score = subject.found.score("mic") or subject.found.score("mig")
     if score is None:
         return None
-    units = more = None
+    units, more = None, ""
     if subject.counted_by_divergence:
         shown = subject.shown(MOST_KNOWING)
         units = {unit: subject.unit_name(unit) for unit in shown}
@@ -85,7 +86,7 @@ def knowledge(subject: Subject) -> Section | None:
     floor = f" Chance alone gives {number(score.noise_floor)}." if score.noise_floor else ""
     return Section(
         "What each unit knows of each factor",
-        f"The {measure[score.name]} of every unit with every factor, from 0 to 1.{floor}{more or ''}",
+        f"The {measure[score.name]} of every unit with every factor, from 0 to 1.{floor}{more}",
         Picture("knowledge", "Heat map of units by factors", figures.to_png_bytes(figure)),
     )
 
@@ -94,7 +95,8 @@ def activity(subject: Subject) -> Section | None:
     """Which units are alive."""
     if len(subject.activity) == 0:
         return None
-    measures = {"KL": "mean KL divergence from its prior (nats)", "var": "code variance"}
+    prior = "its prior" if subject.counted_by_divergence else "a standard normal"
+    measures = {"KL": f"mean KL divergence from {prior} (nats)", "var": "code variance"}
     shown = np.argsort(-subject.activity, kind="stable")[:MOST_BARS]
     figure = figures.unit_activity(
         subject.activity[shown],
@@ -103,13 +105,14 @@ def activity(subject: Subject) -> Section | None:
         measure=measures[subject.activity_name],
     )
     alive, units = int(subject.alive.sum()), len(subject.alive)
-    living, others = "their code differs from image to image", "whose code varies by less than 0.01"
-    if subject.counted_by_divergence:
-        living = "they say something that the layer above does not"
-        others = f"whose divergence is less than {ACTIVE} nats"
+    living = (
+        f"they differ by more than {ACTIVE} nats from what the layer above expects"
+        if subject.counted_by_divergence
+        else f"their code varies by more than {ALIVE} over images"
+    )
     text = f"{alive} of {units} units are alive: {living}."
-    if alive < units:
-        text += f" The others, {others}, are drawn faint."
+    if not subject.alive[shown].all():
+        text += " The others are drawn faint."
     text += f" The {len(shown)} busiest are shown." if len(shown) < units else ""
     return Section(
         "What each unit carries",

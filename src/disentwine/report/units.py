@@ -30,9 +30,8 @@ class Diverges(Protocol):
 
 
 def unit_divergences(model: Any, x: Tensor) -> Tensor | None:
-    """(n, d) nats between the posterior of each unit and its prior; none where neither is a Gaussian.
-
-    Those of a hierarchy are along draws of z, as in its loss.
+    """(n, d) nats by which each unit's posterior diverges from a standard normal; None where it is no
+    Gaussian. Of a hierarchy it is from what the layer above expects, along draws as in the loss.
 
     Arguments:
         model: of any kind.

@@ -38,8 +38,8 @@ export function chart(name) {
       s("clipPath", { id: clip }, s("rect", { x: LEFT, y: TOP, width: WIDTH - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM })),
       ...ticks.flatMap((value) => [s("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }), s("text", { x: LEFT - 6, y: y(value) + 3.5, "text-anchor": "end" }, tick(value, high - low))]),
       s("text", { x: LEFT, y: HEIGHT - 6 }, "0"), s("text", { x: WIDTH - RIGHT, y: HEIGHT - 6, "text-anchor": "end" }, end.toLocaleString("en")),
-      s("g", { "clip-path": `url(#${clip})` }, s("path", { class: "train", d: path(train) }), s("path", { class: "validation", d: path(validation) }),
-        validation.map(([step, value]) => s("circle", { class: "validation", cx: x(step), cy: y(value), r: 2.6 }))), cursor);
+      s("g", { "clip-path": `url(#${clip})` }, s("path", { class: "train", d: path(train) }), s("path", { class: "validation", d: path(validation) })),
+      ...validation.map(([step, value]) => s("circle", { class: "validation", cx: x(step), cy: y(value), r: 2.6 })), cursor);
     cursor.setAttribute("visibility", "hidden");
     shown.final = () => readout.replaceChildren(...[key("train", train), key("validation", validation)].filter(Boolean));
     const final = (points) => (points.length ? short(points.at(-1)[1], 4) : "–");
