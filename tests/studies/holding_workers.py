@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from disentwine.studies.workers import end_if_stopped, workers
@@ -19,6 +20,6 @@ def hold(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    with workers(2, reused=True) as pool:
+    with suppress(KeyboardInterrupt), workers(2, reused="reused" in sys.argv) as pool:
         for future in [pool.submit(hold, Path(sys.argv[1])) for _ in range(6)]:
             future.result()

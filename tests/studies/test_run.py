@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from disentwine.contracts.score import Score
-from disentwine.errors import StudyError, UsageError
+from disentwine.errors import Interrupted, StudyError, UsageError
 from disentwine.studies import STUDIES, trials
 from disentwine.studies.courses import COURSE, read_course, recorded
 from disentwine.studies.run import run_study
@@ -36,6 +36,12 @@ def measure(subject):
     if isinstance(subject, Baseline):
         return [Score("images", len(subject.dataset), n=1)]
     return [Score("steps", subject.status["step"], n=1)]
+
+
+def stopped_at_three(run):
+    if run.status["step"] == 3:
+        raise KeyboardInterrupt
+    return measure(run)
 
 
 def watch(model, dataset):
@@ -71,6 +77,15 @@ def test_what_is_complete_is_written_when_a_training_fails(study, tmp_path):
         run_study(study(trial(), broken), out=tmp_path)
     assert systems(tmp_path) == ["vae"]
     assert "1 of 2 trainings are finished" in (tmp_path / "tiny.md").read_text()
+
+
+def test_a_study_that_is_stopped_tells_how_far_it_is(study, tmp_path):
+    second = trial("second", overrides=(*QUICK, "training.steps=3"))
+    tiny = replace(study(trial(), second), measure={"paper": stopped_at_three})
+    with pytest.raises(Interrupted, match="stopped: 1 of 2 trainings are finished; run") as caught:
+        run_study(tiny, out=tmp_path)
+    assert caught.value.exit_code == 130
+    assert systems(tmp_path) == ["vae"]
 
 
 def test_results_of_more_trainings_are_not_replaced_by_those_of_fewer(study, tmp_path, capsys):

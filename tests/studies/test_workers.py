@@ -28,10 +28,21 @@ def runs(number: int) -> bool:
     return state != "Z"
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+def children(number: int) -> list[int]:
+    return [int(n) for n in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
+
+
+in_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks at processes in /proc"
+)
+
+
+@in_proc
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_save_and_end_when_their_parent_does(tmp_path, how) -> None:
-    parent = subprocess.Popen([sys.executable, SCRIPT, tmp_path], stderr=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(
+        [sys.executable, SCRIPT, tmp_path, "reused"], stderr=subprocess.PIPE, text=True
+    )
     wait_for(lambda: len(list(tmp_path.glob("*.started"))) == 2)
     workers = [int(path.stem) for path in tmp_path.glob("*.started")]
     os.kill(parent.pid, how)
@@ -41,3 +52,24 @@ def test_workers_save_and_end_when_their_parent_does(tmp_path, how) -> None:
     wait_for(lambda: not any(runs(worker) for worker in workers))
     assert {int(path.stem) for path in tmp_path.glob("*.saved")} == set(workers)
     assert len(list(tmp_path.glob("*.started"))) == 2, "nothing new was begun"
+
+
+@in_proc
+@pytest.mark.parametrize("kept", ["reused", "new for each task"])
+@pytest.mark.parametrize("when", ["while importing", "while working"])
+def test_workers_say_nothing_of_ctrl_c(tmp_path, when, kept) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, SCRIPT, tmp_path, kept],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    if when == "while importing":
+        wait_for(lambda: len(children(parent.pid)) == 3)  # two workers, and what counts semaphores
+        time.sleep(0.5)
+    else:
+        wait_for(lambda: len(list(tmp_path.glob("*.started"))) == 2)
+    begun = {int(path.stem) for path in tmp_path.glob("*.started")}
+    os.killpg(parent.pid, signal.SIGINT)
+    assert parent.communicate(timeout=PATIENCE)[1] == ""
+    assert {int(path.stem) for path in tmp_path.glob("*.saved")} == begun

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from importlib.metadata import version as package_version
 from typing import Annotated, Any
@@ -37,6 +38,8 @@ def root(
         raise typer.Exit
 
 
+CTRL_C = 128 + signal.SIGINT
+
 # `do RUN IMAGE -scale` is an action, not an option.
 OF_VERBS: dict[Any, dict[str, Any]] = {do: {"ignore_unknown_options": True}}
 for verb in (demo, train, evaluate, do, retrieve, report, study, runs, serve):
@@ -51,7 +54,9 @@ def main() -> None:
     except DisentwineError as error:
         print(f"disentwine: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == CTRL_C:  # as typer ends it, without a word
+            print("disentwine: stopped", file=sys.stderr)
+        raise
     except BrokenPipeError:
         sys.exit(141)

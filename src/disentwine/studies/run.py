@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from disentwine.errors import StudyError, UsageError, warn
+from disentwine.errors import Interrupted, StudyError, UsageError, warn
 from disentwine.studies.records import TRIALS, read_trial, write_records
 from disentwine.studies.study import Profile, Study, write_results
 from disentwine.studies.tables import Table, study_tables, to_markdown
@@ -129,6 +130,8 @@ def run_study(
         if left[trial.stage] == 0 and left.total() > 0:
             try:
                 write()
+            except Interrupted:
+                raise
             except Exception as error:  # no reason to stop training; the last time it is told
                 warn(f"results of stage {trial.stage} were not written: {error}")
 
@@ -145,11 +148,23 @@ def run_study(
                 on_trial=on_trial,
                 progress=progress,
             )
-        except BaseException:
-            if finished():
+        except BaseException as error:
+            done = finished()
+            if done:
                 write()
+            if isinstance(error, KeyboardInterrupt | Interrupted):
+                raise interrupted(error, len(done), len(trials)) from None
             raise
     return write()
+
+
+def interrupted(error: BaseException, done: int, planned: int) -> Interrupted:
+    """The same with how far the study is; Ctrl-C becomes an error that the command prints."""
+    code = error.exit_code if isinstance(error, Interrupted) else 128 + signal.SIGINT
+    return Interrupted(
+        f"stopped: {done} of {planned} trainings are finished; run the same command to go on",
+        signal_number=code - 128,
+    )
 
 
 def trainings_told(path: Path) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from disentwine.contracts.score import Score
-from disentwine.errors import StudyError
+from disentwine.errors import Interrupted, StudyError
 from disentwine.progress import ProgressBar
 from disentwine.report.kept import SCORES
 from disentwine.report.scoring import to_json
@@ -135,6 +135,21 @@ def make_trial(
         weights: train it also where it was measured but its run is gone.
     """
     end_if_stopped()
+    try:
+        return _made(trial, runs, measure, watch, records, weights)
+    except Interrupted:
+        end_if_stopped()  # a worker whose task only failed would be replaced
+        raise
+
+
+def _made(
+    trial: Trial,
+    runs: Path,
+    measure: Measure,
+    watch: Watch | None,
+    records: Path | None,
+    weights: bool,
+) -> Outcome:
     known = read_trial(trial, runs, records)
     if known is not None:
         if weights:

@@ -7,13 +7,15 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from disentwine.errors import Interrupted
+
+Result = TypeVar("Result")
 
 stopping: Any = None
 """In a worker: the event that tells all of them to begin nothing more."""
@@ -29,7 +31,7 @@ def workers(jobs: int, *, reused: bool) -> Iterator[ProcessPoolExecutor]:
     """
     spawn = multiprocessing.get_context("spawn")
     stopped = spawn.Event()
-    pool = ProcessPoolExecutor(
+    pool = DeafToCtrlC(
         jobs,
         spawn,
         initializer=_end_with_parent,
@@ -41,11 +43,23 @@ def workers(jobs: int, *, reused: bool) -> Iterator[ProcessPoolExecutor]:
         try:
             yield pool
         except BaseException:
+            # Not shut down before its processes have ended: it would fail to replace them (Python 3.11).
             stopped.set()
-            pool.shutdown(wait=False, cancel_futures=True)
             for worker in set(multiprocessing.active_children()) - others:
                 worker.terminate()  # a training saves its state before it ends
             raise
+
+
+class DeafToCtrlC(ProcessPoolExecutor):
+    """A pool whose processes never hear Ctrl-C, not even while they import: `workers` tells them."""
+
+    def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
+        # Processes, and the thread that starts later ones, inherit what is blocked here.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return super().submit(fn, *args, **kwargs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def end_if_stopped() -> None:
@@ -60,6 +74,7 @@ def _end_with_parent(stopped: Any) -> None:
     """In a worker: be terminated when the parent is, however that came about."""
     global stopping  # the only way from an initializer to a task
     stopping = stopped
+    end_if_stopped()
     parent = multiprocessing.parent_process()
     if parent is None:
         return
