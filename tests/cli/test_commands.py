@@ -68,6 +68,47 @@ def test_another_recipe_in_the_same_folder_is_refused(command: Any, recipe: Path
     other = command("train", recipe, "model.latent=4")
     assert other.code == 2
     assert "model.latent was 3, is 4" in other.err
+    assert "going on" not in command("train", recipe, "training.steps=9").err
+
+
+def test_ctrl_c_is_answered(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("disentwine.training.run.find_runs", pressed)
+    answer = command("runs", ".")
+    assert answer.code == 130
+    assert answer.err == "disentwine: stopped\n"
+
+
+def test_the_likelihood_is_measured_when_it_is_named(command: Any, recipe: Path) -> None:
+    assert command("train", recipe).code == 0
+    assert "log-likelihood" not in command("evaluate", "runs/tiny").out
+    words = ("evaluate", "runs/tiny", "--metrics", "log-likelihood")
+    assert "a lower bound in nats, of 3 draws an image" in command(*words, "--samples", "3").out
+    scores = {s["name"]: s for s in json.loads(command(*words, "--json").out)}
+    assert scores["log-likelihood"]["n"] == 1000
+    assert scores["log-likelihood"]["details"]["samples"] == 100
+    assert scores["log-likelihood"]["value"] > -scores["reconstruction"]["value"] - 10
+    assert not {"mig", "sap"} & scores.keys()
+    assert "mig" in command("evaluate", "runs/tiny", "--metrics", "mig,log-likelihood").out
+
+    assert command("train", recipe, "model.name=vq-vae", "--out", "runs/names").code == 0
+    without = command("evaluate", "runs/names", "--metrics", "log-likelihood")
+    assert "log-likelihood does not apply: vq-vae cannot tell" in without.out
+
+
+def test_a_recipe_finds_the_run_it_starts_with_from_its_own_folder(
+    command: Any, recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert command("train", recipe).code == 0
+    assert command("train", recipe, "training.start=runs/tiny", "--out", "runs/tuned").code == 0
+    monkeypatch.chdir("runs")
+    again = command("train", "tuned/recipe.yaml", "--out", "tuned-again")
+    assert again.code == 0, again.err
+    assert f"{Path.cwd() / 'tiny'} is taken" in again.err
+    before, after = (Path(name, "recipe.yaml").read_text() for name in ("tuned", "tuned-again"))
+    assert before == after
 
 
 def test_all_problems_of_a_recipe_come_in_one_report(command: Any, recipe: Path) -> None:
@@ -94,6 +135,7 @@ def test_all_problems_of_a_recipe_come_in_one_report(command: Any, recipe: Path)
         (["train", "demo", "beta"], "key=value"),
         (["train", "demo", "model.name=betavae"], "Did you mean 'beta-vae'?"),
         (["train", "demo", "data=pendulums"], "Did you mean 'pendulum'?"),
+        (["train", "ladder-vae-mnist", "model.layers=16,8"], "a list in brackets, such as [16,8]"),
         (["evaluate", "nowhere"], "is not a run folder"),
         (["runs", "nowhere"], "there is no folder nowhere"),
         (["study", "labels", "--stages", "9"], "stages: the study labels has 1, got 9"),

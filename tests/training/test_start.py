@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -11,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from disentwine.errors import CheckpointError, Interrupted, UsageError
-from disentwine.models import VAE
+from disentwine.errors import Interrupted, UsageError
+from disentwine.models import VAE, LadderVAE
 from disentwine.training.checkpoint import checkpoint_path, load_checkpoint
 from disentwine.training.run import load_run
 
@@ -59,8 +60,13 @@ def test_a_start_that_is_not_finished_or_does_not_fit_is_told(
         with pytest.raises(UsageError, match=said):
             train(tmp_path / "run", start=start)
     other = VAE.for_data(pictures, latent=3)
-    with pytest.raises(CheckpointError, match="does not fit the model"):
+    with pytest.raises(UsageError, match=r"both are vae, but model\.latent was 2, is 3 "):
         train(tmp_path / "run", model=other, start=finished)
+    deeper = LadderVAE.for_data(pictures, layers=(4, 2), hidden=(8, 8))
+    with pytest.raises(UsageError, match="it holds a vae, this is a ladder-vae") as caught:
+        train(tmp_path / "run", model=deeper, start=finished)
+    assert re.search(r"; and \d+ more\)", str(caught.value))
+    assert len(str(caught.value)) < 500 + len(str(finished))
     assert not (tmp_path / "run").exists()
 
 

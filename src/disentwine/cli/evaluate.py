@@ -12,8 +12,15 @@ import typer
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     metrics: Annotated[
-        str, typer.Option(help="Names of metrics with commas between them, or 'all' or 'none'.")
+        str,
+        typer.Option(
+            help="Names of metrics with commas between them, or 'all' or 'none'. 'log-likelihood' has to "
+            "be named, as in 'all,log-likelihood': it takes seconds to minutes."
+        ),
     ] = "all",
+    samples: Annotated[
+        int, typer.Option(min=1, help="Draws an image of the log-likelihood, up to 1,000 images.")
+    ] = 100,
     baselines: Annotated[
         str, typer.Option(help="Baselines to score as well, such as 'pca,ground-truth', or 'all'.")
     ] = "",
@@ -31,19 +38,20 @@ def evaluate(
     """Print every score that applies to a run, measured on its test split; the run keeps them."""
     from rich.console import Console
 
+    from disentwine.cli.metrics import LIKELIHOOD, read_metrics
     from disentwine.cli.show import scores_title
     from disentwine.cli.tables import print_comparison, print_scores, print_skipped
     from disentwine.errors import StorageError, warn
     from disentwine.models.baselines import BASELINES
     from disentwine.report import evaluate_baseline, evaluate_run
     from disentwine.report.kept import keep_scores
+    from disentwine.report.likelihood import with_likelihood
     from disentwine.report.matrices import save_matrices
-    from disentwine.report.scoring import chosen_metrics, to_json
+    from disentwine.report.scoring import to_json
     from disentwine.training.run import load_run
 
     loaded = load_run(run)
-    wanted = metrics if metrics in ("all", "none") else metrics.split(",")
-    chosen = chosen_metrics(wanted)
+    chosen, likelihood = read_metrics(metrics)
     with Console(stderr=True).status("reading the run") as status:
         found = evaluate_run(
             loaded,
@@ -52,6 +60,9 @@ def evaluate(
             effects=effects,
             on_metric=status.update,
         )
+        if likelihood:
+            status.update(LIKELIHOOD)
+            found = with_likelihood(found, loaded, samples=samples)
         others = {
             name: evaluate_baseline(
                 name,

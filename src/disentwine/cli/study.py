@@ -17,7 +17,10 @@ class Profile(StrEnum):
 def study(
     name: Annotated[str, typer.Argument(help="Which one; leave away to list them.")] = "",
     # Options take one value: of `--seeds 0 1 2` the rest arrives here.
-    more_seeds: Annotated[list[int] | None, typer.Argument(hidden=True)] = None,
+    more_seeds: Annotated[
+        list[int] | None,
+        typer.Argument(metavar="seeds", help="Those after the first of --seeds 0 1 2."),
+    ] = None,
     profile: Annotated[
         Profile,
         typer.Option(help="'smoke' is a quick look that all works; its numbers mean nothing."),

@@ -11,6 +11,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+from disentwine.cli.metrics import LIKELIHOOD
 from disentwine.errors import DisentwineError
 
 if TYPE_CHECKING:
@@ -64,6 +65,13 @@ def print_scores(scores: Sequence[Score], *, title: str) -> None:
     caption = "floor: what the same estimator answers on codes dealt to the wrong images"
     if any(score.name.startswith("effect-") for score in scores):
         caption += "; of effects: what the reader gets wrong in the simulator's own images"
+    for score in scores:
+        if score.name == LIKELIHOOD:
+            error, draws = score.details["standard_error"], score.details["samples"]
+            caption += (
+                f"\n{score.name}: a lower bound in nats, of {draws:,} draws an image; its standard "
+            )
+            caption += f"error over images is {error:.2g}"
     # Scores of codes and factors have floors; others may need few images.
     if min((score.n for score in scores if score.noise_floor is not None), default=FEW) < FEW:
         caption += f"\nfewer than {FEW} images: scores of codes and factors are mostly chance"

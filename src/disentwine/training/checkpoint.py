@@ -146,6 +146,13 @@ def prune(folder: Path, *, keep: set[int]) -> None:
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], *, source: Path | str) -> None:
     """Put weights into a model, refusing wrong names, wrong shapes and values that are not finite."""
+    if problems := misfits(model, weights):
+        raise CheckpointError(f"{source} does not fit the model: {'; '.join(problems)}")
+    model.load_state_dict(dict(weights))
+
+
+def misfits(model: nn.Module, weights: Mapping[str, Tensor]) -> list[str]:
+    """Why weights cannot be put into a model, a reason for each tensor."""
     expected = model.state_dict()
     problems = [f"'{name}' is missing" for name in expected.keys() - weights.keys()]
     problems += [f"'{name}' is not part of the model" for name in weights.keys() - expected.keys()]
@@ -155,9 +162,7 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], *, source: Pat
             problems.append(f"'{name}' has shape {shapes}")
         elif weights[name].is_floating_point() and not weights[name].isfinite().all():
             problems.append(f"'{name}' holds NaN or infinity")
-    if problems:
-        raise CheckpointError(f"{source} does not fit the model: {'; '.join(sorted(problems))}")
-    model.load_state_dict(dict(weights))
+    return sorted(problems)
 
 
 def _serialise(tensors: Mapping[str, Tensor]) -> bytes:

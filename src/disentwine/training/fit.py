@@ -16,13 +16,14 @@ from disentwine.contracts.ranges import Count, NonNegative, Positive
 from disentwine.contracts.schema import check, schema_of
 from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError, warn
 from disentwine.progress import ProgressBar
-from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps, load_weights
+from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps
 from disentwine.training.keeping import Keeper, MemoryKeeper, RunKeeper
 from disentwine.training.memory import keep_freed_memory
 from disentwine.training.one_factor import with_batches_for
 from disentwine.training.recipe import NOT_IN_RECIPES, check_options, recipe_of, seed_problems
 from disentwine.training.run import Run, is_run, open_run
 from disentwine.training.signals import PoliteStop
+from disentwine.training.start import begin_with
 from disentwine.training.trainer import Trainer
 
 Precision = Literal["32-true", "64-true", "bf16-mixed"]
@@ -72,7 +73,8 @@ def fit(
         clip_norm: largest norm of the gradient; none leaves it alone.
         averaged: updates over which weights are averaged: the average is what is validated and kept;
             none keeps the weights themselves.
-        start: folder of a finished run with whose weights to begin; none begins with the model's own.
+        start: folder of a finished run with whose weights to begin, from here or from a folder above; none
+            begins with the model's own.
         log_every: updates between two records of the training loss, and of what a model wants
             watched.
         save_every: updates between two validations, each followed by a checkpoint.
@@ -121,7 +123,7 @@ def fit(
     dataset = with_batches_for(model, dataset)
     keep_freed_memory()
     if start is not None and not (out is not None and _begun(Path(out))):
-        _begin_with(model, Path(start))
+        begin_with(model, Path(start))
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng())
         stack.enter_context(_threads(threads))
@@ -146,11 +148,7 @@ def fit(
             stack.enter_context(_naming_the_last_checkpoint(run))
         keeper: Keeper = MemoryKeeper(trainer) if run is None else RunKeeper(run, trainer)
         stack.callback(keeper.close)
-        if steps <= trainer.pretraining:
-            warn(
-                f"training.steps={steps} are no more than model.pretraining={trainer.pretraining}: "
-                f"images are learnt, but no actions; give more steps, or less pretraining"
-            )
+        _warn_of_few(steps, model, trainer)
         stop = stack.enter_context(PoliteStop())
         bar = stack.enter_context(
             ProgressBar(type(model).__name__, total=steps, done=trainer.step, show=progress)
@@ -200,17 +198,19 @@ def _begun(out: Path) -> bool:
     return is_run(out) and bool(checkpoint_steps(Run(out).checkpoints))
 
 
-def _begin_with(model: Model, start: Path) -> None:
-    if not is_run(start):
-        raise UsageError(
-            f"training.start: {start} is not a run folder; name that of a finished training"
+def _warn_of_few(steps: int, model: Model, trainer: Trainer) -> None:
+    """Tell whoever trains for so few steps that a part of the training never comes."""
+    if steps <= trainer.pretraining:
+        warn(
+            f"training.steps={steps} are no more than model.pretraining={trainer.pretraining}: "
+            f"images are learnt, but no actions; give more steps, or less pretraining"
         )
-    run = Run(start)
-    if not run.finished:
-        raise UsageError(
-            f"training.start: the training in {start} is not finished; finish it first"
+    rising = getattr(model, "warm_up_steps", None) or 0
+    if steps < rising:
+        warn(
+            f"training.steps={steps} are fewer than model.warm_up_steps={rising}: "
+            f"the divergence never counts in full; give more steps, or a shorter warm-up"
         )
-    load_weights(model, run.checkpoint.weights, source=start)
 
 
 def _watch(model: Model, keeper: Keeper) -> None:

@@ -19,7 +19,7 @@ from disentwine.contracts.schema import check, schema_of
 from disentwine.data import DATASETS
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.models import MODELS
-from disentwine.training.options import parse_options
+from disentwine.training.options import parse_options, with_example
 
 SECTIONS = ("data", "model", "training", "seed")
 NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
@@ -108,7 +108,7 @@ def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
     seed = content.get("seed", 0)
     problems += seed_problems(seed)
     if problems:
-        raise UsageError(f"{source}:\n  " + "\n  ".join(problems))
+        raise UsageError(f"{source}:\n  " + "\n  ".join(map(with_example, problems)))
     return Recipe(data, model, training, seed)
 
 
@@ -194,10 +194,10 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
     if dataset.acting != Acting():
         partly[ACTIONS] = schema_of(Acting)(**asdict(dataset.acting)).model_dump(mode="json")
     return Recipe(
-        data={"name": data_names[type(dataset)], **_arguments(dataset), **partly}
+        data={"name": data_names[type(dataset)], **arguments_of(dataset), **partly}
         if type(dataset) in data_names
         else {"name": IN_MEMORY, "sha256": _digest(dataset)},
-        model={"name": names[type(model)], **_arguments(model)},
+        model={"name": names[type(model)], **arguments_of(model)},
         training=training,
         seed=seed,
     )
@@ -206,7 +206,7 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
 def check_options(model: Model) -> None:
     """Refuse options that a recipe would not take, of a model that recipes know by name."""
     if type(model) in MODELS.values():
-        _arguments(model)
+        arguments_of(model)
 
 
 def _digest(dataset: Dataset) -> str:
@@ -223,7 +223,8 @@ def _digest(dataset: Dataset) -> str:
     return digest.hexdigest()
 
 
-def _arguments(thing: Dataset | Model) -> dict[str, Any]:
+def arguments_of(thing: Dataset | Model) -> dict[str, Any]:
+    """The constructor arguments that rebuild it, as a recipe has them."""
     without = _fixed(type(thing))
     names = [name for name in inspect.signature(type(thing)).parameters if name not in without]
     kept = {name: getattr(thing, name) for name in names}

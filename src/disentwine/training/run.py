@@ -176,10 +176,10 @@ def open_run(path: Path, recipe: Recipe) -> Run:
         write_atomically(path / RECIPE, recipe.to_yaml())
         make_folder(run.checkpoints)
         return Run(path)
-    differences = _differences(asdict(run.recipe), asdict(recipe))
-    if differences:
+    changes = differences(asdict(run.recipe), asdict(recipe))
+    if changes:
         raise UsageError(
-            f"{path} holds a run of another recipe ({'; '.join(differences)}); "
+            f"{path} holds a run of another recipe ({'; '.join(changes)}); "
             f"choose another folder for out"
         )
     if run.finished:
@@ -196,12 +196,13 @@ def find_runs(folder: Path) -> list[Run]:
     return [Run(path.parent) for path in sorted(folder.glob(f"**/{RECIPE}"))]
 
 
-def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """What was otherwise, a line for each key."""
     lines: list[str] = []
     for key in [*old, *(key for key in new if key not in old)]:
         before, after = old.get(key), new.get(key)
         if isinstance(before, Mapping) and isinstance(after, Mapping):
-            lines += _differences(before, after, f"{prefix}{key}.")
+            lines += differences(before, after, f"{prefix}{key}.")
         elif before != after:
             lines.append(f"{prefix}{key} was {before!r}, is {after!r}")
     return lines

@@ -1,0 +1,16 @@
+"""A training too short for a part of it says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.parametrize(("warm_up_steps", "told"), [(0, False), (3, False), (4, True)])
+def test_a_training_that_ends_before_its_warm_up_says_so(
+    warm_up_steps: int, told: bool, train: Any, build: Any, capsys: Any
+) -> None:
+    train(None, model=build(warm_up_steps=warm_up_steps), steps=3)
+    warning = "training.steps=3 are fewer than model.warm_up_steps=4: the divergence never counts"
+    assert (warning in capsys.readouterr().err) == told
