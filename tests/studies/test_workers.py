@@ -56,19 +56,17 @@ def test_workers_save_and_end_when_their_parent_does(tmp_path, how) -> None:
 
 @in_proc
 @pytest.mark.parametrize("kept", ["reused", "new for each task"])
-@pytest.mark.parametrize("when", ["while importing", "while working"])
-def test_workers_say_nothing_of_ctrl_c(tmp_path, when, kept) -> None:
+def test_workers_hear_of_ctrl_c_from_their_parent_alone(tmp_path, kept) -> None:
     parent = subprocess.Popen(
         [sys.executable, SCRIPT, tmp_path, kept],
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    if when == "while importing":
-        wait_for(lambda: len(children(parent.pid)) == 3)  # two workers, and what counts semaphores
-        time.sleep(0.5)
-    else:
-        wait_for(lambda: len(list(tmp_path.glob("*.started"))) == 2)
+    wait_for(lambda: len(children(parent.pid)) == 3)  # two workers, and what counts semaphores
+    for child in children(parent.pid):
+        os.kill(child, signal.SIGINT)  # while it imports
+    wait_for(lambda: len(list(tmp_path.glob("*.started"))) == 2)
     begun = {int(path.stem) for path in tmp_path.glob("*.started")}
     os.killpg(parent.pid, signal.SIGINT)
     assert parent.communicate(timeout=PATIENCE)[1] == ""
