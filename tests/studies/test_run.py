@@ -139,6 +139,14 @@ def test_results_of_earlier_sessions_are_written_without_training(study, tmp_pat
     assert json.loads(written.results.read_bytes())["trials"] == {"finished": 1, "planned": 2}
 
 
+def test_what_is_finished_is_read_without_a_process(study, tmp_path, monkeypatch):
+    run_study(study(trial()), out=tmp_path)
+    monkeypatch.setattr(trials, "make_trial", None)
+    run_study(study(trial()), out=tmp_path)
+    with pytest.raises(StudyError, match="1 of 2"):
+        run_study(study(trial(), trial("new")), out=tmp_path)
+
+
 def test_a_trial_that_goes_on_from_another_is_the_next_once_that_is_made(study, tmp_path):
     first = trial("first", overrides=(*QUICK, "training.steps=4"))
     tuned, last = trial("tuned", after=first), trial("last")

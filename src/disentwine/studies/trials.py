@@ -76,7 +76,9 @@ def run_trials(
             for trial in ready[: jobs - len(running)]:
                 waiting.remove(trial)
                 how = (runs, measure, watch, records, trial in begun_with)
-                running[_submit(pool, make_trial, trial, *how)] = trial
+                known = None if trial in begun_with else read_trial(trial, runs, records)
+                future = _submit(pool, make_trial, trial, *how) if known is None else _done(known)
+                running[future] = trial
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 trial, error = running.pop(future), future.exception()
                 if error is None:
@@ -117,6 +119,13 @@ def _submit(pool: Executor, make: Callable[..., Outcome], *arguments: Any) -> Fu
         broken: Future[Outcome] = Future()
         broken.set_exception(error)
         return broken
+
+
+def _done(known: Outcome) -> Future[Outcome]:
+    """A task that is made already: a process would take seconds to find that out."""
+    done: Future[Outcome] = Future()
+    done.set_result(known)
+    return done
 
 
 def make_trial(
