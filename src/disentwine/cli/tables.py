@@ -62,21 +62,24 @@ def print_scores(scores: Sequence[Score], *, title: str) -> None:
         )
         for score in scores
     ]
-    caption = "floor: what the same estimator answers on codes dealt to the wrong images"
+    floors = [score for score in scores if score.noise_floor is not None]
+    told = []
+    if floors:
+        told.append("floor: what the same estimator answers on codes dealt to the wrong images")
     if any(score.name.startswith("effect-") for score in scores):
-        caption += "; of effects: what the reader gets wrong in the simulator's own images"
+        told.append("floor of effects: what the reader gets wrong in the simulator's own images")
     for score in scores:
         if score.name == LIKELIHOOD:
             error, draws = score.details["standard_error"], score.details["samples"]
-            caption += (
-                f"\n{score.name}: a lower bound in nats, of {draws:,} draws an image; its standard "
+            told.append(
+                f"{score.name}: a lower bound in nats, of {draws:,} draws an image; its standard error "
+                f"over images is {error:.2g}"
             )
-            caption += f"error over images is {error:.2g}"
-    # Scores of codes and factors have floors; others may need few images.
-    if min((score.n for score in scores if score.noise_floor is not None), default=FEW) < FEW:
-        caption += f"\nfewer than {FEW} images: scores of codes and factors are mostly chance"
+    # Others may need few images.
+    if min((score.n for score in floors), default=FEW) < FEW:
+        told.append(f"fewer than {FEW} images: scores of codes and factors are mostly chance")
     columns = ("score", ">value", ">seed spread", ">floor", ">n", ">seconds")
-    print_table(title, columns, rows, caption=caption)
+    print_table(title, columns, rows, caption="\n".join(told))
 
 
 def print_comparison(found: Mapping[str, Sequence[Score]], *, title: str) -> None:

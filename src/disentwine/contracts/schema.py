@@ -11,6 +11,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from disentwine.errors import did_you_mean
 
+LIST_TYPES = ("tuple_type", "list_type", "set_type", "frozen_set_type")
+"""What pydantic calls them; YAML has lists for all of these."""
+
 
 def schema_of(function: Callable[..., Any], *, without: Collection[str] = ()) -> type[BaseModel]:
     """A pydantic model of a function's keyword arguments.
@@ -68,4 +71,6 @@ def _line(problem: Any, schema: type[BaseModel], section: str) -> str:
     if problem["type"] == "missing":
         return f"{where}: missing; give a value"
     reason = problem["msg"][0].lower() + problem["msg"][1:]
+    if problem["type"] in LIST_TYPES:
+        reason = "expected a list in brackets, such as [16,8] or [x,y]"
     return f"{where}: {reason}, got {problem['input']!r}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,13 +26,3 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
         except yaml.YAMLError as error:
             raise UsageError(f"'{word}': the value is not valid YAML") from error
     return options
-
-
-def with_example(problem: str) -> str:
-    """What is wrong with a value, in words of YAML: it has lists where Python has several kinds.
-
-    >>> with_example("model.layers: input should be a valid tuple, got '16,8'")
-    "model.layers: expected a list in brackets, such as [16,8] or [x,y], got '16,8'"
-    """
-    example = "expected a list in brackets, such as [16,8] or [x,y]"
-    return re.sub(r"input should be a valid (tuple|list|frozenset|set)\b", example, problem)

@@ -19,7 +19,7 @@ from disentwine.contracts.schema import check, schema_of
 from disentwine.data import DATASETS
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.models import MODELS
-from disentwine.training.options import parse_options, with_example
+from disentwine.training.options import parse_options
 
 SECTIONS = ("data", "model", "training", "seed")
 NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
@@ -108,7 +108,7 @@ def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
     seed = content.get("seed", 0)
     problems += seed_problems(seed)
     if problems:
-        raise UsageError(f"{source}:\n  " + "\n  ".join(map(with_example, problems)))
+        raise UsageError(f"{source}:\n  " + "\n  ".join(problems))
     return Recipe(data, model, training, seed)
 
 
