@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
-import safetensors.torch
 import torch
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 from torch.autograd import gradcheck
 from torch.func import functional_call
@@ -199,10 +200,10 @@ def _check_gradients(build: Build, batch: Batch) -> None:
 
 def _check_saving(build: Build, batch: Batch) -> None:
     model, other = build().eval(), build().eval()
-    content = safetensors.torch.save(
+    content = save_tensors(
         {k: v.clone(memory_format=torch.contiguous_format) for k, v in model.state_dict().items()}
     )
-    other.load_state_dict(safetensors.torch.load(content))
+    other.load_state_dict(load_tensors(content))
     for method in ("represent", "reconstruct"):
         before, after = (getattr(m, method)(batch.x) for m in (model, other))
         _promise(torch.equal(before, after), f"{method} differs after saving and loading")

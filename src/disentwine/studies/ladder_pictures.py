@@ -24,7 +24,7 @@ from disentwine.training.run import Run
 from disentwine.training.sampling import BatchSource
 from disentwine.training.trainer import fixed_noise
 
-IMAGES = 800
+IMAGES = 500
 MOST_CLASSES = 10
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
 from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from disentwine.errors import CheckpointError, warn
@@ -168,7 +169,7 @@ def misfits(model: nn.Module, weights: Mapping[str, Tensor]) -> list[str]:
 def _serialise(tensors: Mapping[str, Tensor]) -> bytes:
     # Copies, because safetensors takes no tensors that share memory, as tied weights do.
     layout = torch.contiguous_format
-    return safetensors.torch.save(
+    return save_tensors(
         {k: v.detach().cpu().clone(memory_format=layout) for k, v in tensors.items()}
     )
 
@@ -178,7 +179,7 @@ def _deserialise(path: Path, digest: str) -> dict[str, Tensor]:
     if sha256(content) != digest:
         raise CheckpointError(f"{path} is damaged: its SHA-256 is not the one it was saved with")
     try:
-        return safetensors.torch.load(content)
+        return load_tensors(content)
     except (SafetensorError, ValueError) as error:
         raise CheckpointError(f"{path} is not a safetensors file: {error}") from error
 
