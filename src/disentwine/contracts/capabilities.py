@@ -205,6 +205,15 @@ class Tended(Protocol):
 
 
 @runtime_checkable
+class Revives(Protocol):
+    """Units of the code that say nothing can be made anew, so that training may find a use for them."""
+
+    def revive(self, x: Tensor) -> tuple[int, ...]:
+        """Make those anew that say nothing of images (n, channels, height, width); returns which."""
+        ...
+
+
+@runtime_checkable
 class Watched(Protocol):
     """There are numbers to watch while the model trains, beside its losses."""
 
@@ -236,6 +245,7 @@ CAPABILITIES: dict[str, type] = {
     "learns actions": LearnsActions,
     "names actions": NamesActions,
     "tended": Tended,
+    "revives": Revives,
     "watched": Watched,
 }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from disentwine.contracts.model import Batch, Losses
-from disentwine.contracts.ranges import Count, NonNegative
+from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt
+from disentwine.errors import UsageError
 from disentwine.models.latent import LatentModel
 from disentwine.models.pixels import Likelihood
 from disentwine.nn.convolutional import ImageShape
@@ -14,6 +15,7 @@ from disentwine.objectives.dip import (
     off_diagonal_penalty,
 )
 from disentwine.objectives.elbo import kl_to_standard_normal
+from disentwine.objectives.schedules import linear
 
 
 class DIPVAEI(LatentModel):
@@ -30,13 +32,16 @@ class DIPVAEI(LatentModel):
         latent: number of latent dimensions.
         lambda_od: weight of the off-diagonal covariances.
         lambda_d: weight of the variances; 10 times `lambda_od` for 2D shapes, 50 times for CelebA.
+        start_beta: the divergence's weight at first; 1 if none is given. From 0, units that were made anew
+            (`fit(..., start=, revive=True)`) find something to say before it costs anything.
+        warm_up_steps: updates over which that weight goes from `start_beta` to 1.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
     >>> import torch
     >>> model = DIPVAEI(image_shape=(16, 16, 1), latent=4)
     >>> model.loss(Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))).weights
-    {'off_diagonal': 10.0, 'diagonal': 100.0}
+    {'kl': 1.0, 'off_diagonal': 10.0, 'diagonal': 100.0}
     """
 
     def __init__(
@@ -46,14 +51,20 @@ class DIPVAEI(LatentModel):
         latent: Count = 10,
         lambda_od: NonNegative = 10.0,
         lambda_d: NonNegative = 100.0,
+        start_beta: NonNegative | None = None,
+        warm_up_steps: NonNegativeInt | None = None,
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
     ) -> None:
         super().__init__(
             image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
         )
+        if start_beta is not None and not warm_up_steps:
+            raise UsageError("start_beta: needs warm_up_steps, over which the weight goes to 1")
         self.lambda_od = lambda_od
         self.lambda_d = lambda_d
+        self.start_beta = start_beta
+        self.warm_up_steps = warm_up_steps or 0
 
     def loss(self, batch: Batch) -> Losses:
         """The negative evidence lower bound in nats, and the penalties on the covariance."""
@@ -66,5 +77,14 @@ class DIPVAEI(LatentModel):
                 "off_diagonal": off_diagonal_penalty(C),
                 "diagonal": diagonal_penalty(C),
             },
-            {"off_diagonal": self.lambda_od, "diagonal": self.lambda_d},
+            {
+                "kl": linear(
+                    batch.step,
+                    start=1.0 if self.start_beta is None else self.start_beta,
+                    end=1.0,
+                    steps=self.warm_up_steps,
+                ),
+                "off_diagonal": self.lambda_od,
+                "diagonal": self.lambda_d,
+            },
         )

@@ -18,6 +18,7 @@ from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.nn.networks import DECODERS, ENCODERS, Network
 from disentwine.nn.pictures import accepts_pictures
+from disentwine.nn.reviving import revive_units
 
 
 class LatentModel(Model):
@@ -51,6 +52,13 @@ class LatentModel(Model):
     def reconstruction_log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
         r"""$\log p(x|z)$, (n,) nats."""
         return pixel_log_likelihood(x, self.decoder(z), self.log_scale)
+
+    @torch.no_grad()
+    def revive(self, x: Tensor) -> tuple[int, ...]:
+        """Make units that say nothing of images (n, channels, height, width) anew; returns which."""
+        encoder: Any = self.encoder
+        decoder: Any = self.decoder
+        return tuple(revive_units(encoder[-1], decoder[0], encoder[:-1](x)).tolist())
 
     @torch.no_grad()
     def log_weights(self, x: Tensor, *, samples: int) -> Tensor:

@@ -44,6 +44,9 @@ STEPS_OF_LARGE_BATCH = 3_000
 START_BETA, FALLING = 60, 0.3
 """Where the divergence's weight begins in an annealed training, and the share of it until it has fallen."""
 
+RISING = 0.2
+"""The share of a woken training until its divergence has its full weight."""
+
 SMOKE_STEPS = 20
 LONG = "long"
 """How the notes of long trainings end."""
@@ -116,6 +119,22 @@ def annealed(trial: Trial) -> Trial:
     schedule = f"model.start_beta={START_BETA}", f"model.warm_up_steps={int(FALLING * steps)}"
     return replace(
         trial, system=f"{trial.system} annealed", overrides=(*trial.overrides, *schedule)
+    )
+
+
+def woken(trial: Trial, *, after: Trial) -> Trial:
+    """The same training begun with the weights of an annealed one, as a system of its own.
+
+    Units that the other did not use are made anew, and cost nothing at first: without both, decoders
+    ignore them for good. They say what is left to say, and the factors that have axes keep them.
+    """
+    steps = trial.read_recipe().training["steps"]
+    schedule = "model.start_beta=0", f"model.warm_up_steps={int(RISING * steps)}"
+    return replace(
+        trial,
+        system=f"{trial.system} woken",
+        overrides=(*trial.overrides, *schedule, "training.revive=true"),
+        after=after,
     )
 
 

@@ -23,7 +23,7 @@ from disentwine.training.one_factor import with_batches_for
 from disentwine.training.recipe import NOT_IN_RECIPES, check_options, recipe_of, seed_problems
 from disentwine.training.run import Run, is_run, open_run
 from disentwine.training.signals import PoliteStop
-from disentwine.training.start import begin_with
+from disentwine.training.start import begin_with, check_revives, revive_unused
 from disentwine.training.trainer import Trainer
 
 Precision = Literal["32-true", "64-true", "bf16-mixed"]
@@ -44,6 +44,7 @@ def fit(
     clip_norm: Positive | None = None,
     averaged: Count | None = None,
     start: str | Path | None = None,
+    revive: bool | None = None,
     log_every: Count = 50,
     save_every: Count = 500,
     patience: Count | None = None,
@@ -75,6 +76,7 @@ def fit(
             none keeps the weights themselves.
         start: folder of a finished run with whose weights to begin, from here or from a folder above; none
             begins with the model's own.
+        revive: make units of the code that this start does not use anew, so that they find a use.
         log_every: updates between two records of the training loss, and of what a model wants
             watched.
         save_every: updates between two validations, each followed by a checkpoint.
@@ -103,6 +105,7 @@ def fit(
         "clip_norm": clip_norm,
         "averaged": averaged,
         "start": start,
+        "revive": revive,
         "log_every": log_every,
         "save_every": save_every,
         "patience": patience,
@@ -119,11 +122,15 @@ def fit(
             raise DataError(f"the {name} split is empty: give the data set more images")
     check_options(model)
     check_fits(model, dataset)
+    if revive:
+        check_revives(model, start)
     recipe = recipe_of(model, dataset, training=training, seed=seed) if out is not None else None
     dataset = with_batches_for(model, dataset)
     keep_freed_memory()
     if start is not None and not (out is not None and _begun(Path(out))):
         begin_with(model, Path(start))
+        if revive:
+            revive_unused(model, dataset, seed=seed)
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng())
         stack.enter_context(_threads(threads))

@@ -26,7 +26,7 @@ NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
 """Arguments of `fit` that are not part of a recipe's training section."""
 
 YOUNGER = {
-    "training": ("averaged", "start", "weight_decay"),
+    "training": ("averaged", "revive", "start", "weight_decay"),
     "model": ("start_beta", "warm_up_steps"),
 }
 """Those that came when there were runs already, and are written only where they are set: studies name

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
+import torch
+
+from disentwine.contracts.capabilities import Revives
+from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model
+from disentwine.data.splits import spread
 from disentwine.errors import UsageError, warn
 from disentwine.models import MODELS
+from disentwine.nn.pictures import to_unit_range
 from disentwine.training.checkpoint import load_weights, misfits
 from disentwine.training.recipe import arguments_of
 from disentwine.training.run import Run, differences, is_run
+from disentwine.training.trainer import fixed_noise
 
 SHOWN = 3
 """Weights that do not fit and are told one by one: of another network hardly any do."""
+
+IMAGES = 1000
+"""By which it is told what units say."""
 
 
 def begin_with(model: Model, start: Path) -> None:
@@ -36,6 +47,34 @@ def begin_with(model: Model, start: Path) -> None:
             f"the options of that"
         )
     load_weights(model, weights, source=start)
+
+
+def check_revives(model: Model, start: str | Path | None) -> None:
+    """Refuse what cannot be revived, before anything is read."""
+    if start is None:
+        raise UsageError(
+            "training.revive: needs training.start, a run some of whose units are unused"
+        )
+    if not isinstance(model, Revives):
+        raise UsageError(
+            f"training.revive: a {type(model).__name__} has no units that can be made anew"
+        )
+
+
+def revive_unused(model: Model, dataset: Dataset, *, seed: int) -> None:
+    """Make units anew that say nothing of training images; warns where all are in use.
+
+    Arguments:
+        model: one that *revives*.
+        dataset: whose "train" split is looked at.
+        seed: of what they become.
+    """
+    images = torch.from_numpy(dataset.images[spread(dataset.split["train"], IMAGES)])
+    weight = next(model.parameters())
+    with fixed_noise(seed):
+        revived = cast(Revives, model).revive(to_unit_range(images).to(weight))
+    if not revived:
+        warn("training.revive: the start uses all of its units, none was made anew")
 
 
 def _found(start: Path) -> Path:

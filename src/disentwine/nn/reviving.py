@@ -1,0 +1,48 @@
+"""Units of a code that say nothing, made anew."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+UNUSED = 0.01
+"""The variance of a mean over images below which a unit says nothing: what `active-units` counts by."""
+
+NOISE = math.exp(-3)
+"""The variance of a revived unit's noise: with that of the prior, 1, a decoder learns to ignore it sooner
+than to use it."""
+
+
+@torch.no_grad()
+def revive_units(last: nn.Linear, first: nn.Linear, features: Tensor) -> Tensor:
+    """Give units whose means hardly vary something to say; returns which they are.
+
+    Each becomes a direction of the encoder's features, drawn at random, of mean 0 and variance 1 over the
+    images, with little noise; the decoder hears it as it hears units when training begins.
+
+    Arguments:
+        last: the encoder's last layer, from features to means and log-variances of all units.
+        first: the decoder's first layer.
+        features: (n, d) what the encoder's last layer is given.
+
+    >>> _ = torch.manual_seed(0)
+    >>> last, first, features = nn.Linear(8, 4), nn.Linear(2, 8), torch.randn(50, 8)
+    >>> with torch.no_grad(): last.weight[1] *= 0.01
+    >>> revive_units(last, first, features), last(features)[:, 1].var().round(decimals=3)
+    (tensor([1]), tensor(1., grad_fn=<RoundBackward1>))
+    """
+    units = first.in_features
+    unused: Tensor = (last(features)[:, :units].var(0) < UNUSED).nonzero()[:, 0]
+    to_mean = nn.Linear(last.in_features, units).to(last.weight)
+    mean = to_mean(features)
+    deviation = mean.std(0).clamp(min=torch.finfo(mean.dtype).tiny)
+    last.weight[unused] = (to_mean.weight / deviation[:, None])[unused]
+    last.bias[unused] = ((to_mean.bias - mean.mean(0)) / deviation)[unused]
+    last.weight[units + unused] = 0
+    last.bias[units + unused] = math.log(NOISE)
+    first.weight[:, unused] = (
+        nn.Linear(units, first.out_features).to(first.weight).weight[:, unused]
+    )
+    return unused
