@@ -86,12 +86,14 @@ def test_dip_vae_ii_is_the_vae_with_penalties_on_the_moments_of_the_codes() -> N
     assert losses(model).total.item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_dip_vae_ii_may_start_with_a_divergence_that_weighs_more() -> None:
-    model = build(DIPVAEII, start_beta=61.0, warm_up_steps=100)
+@pytest.mark.parametrize("cls", [DIPVAEI, DIPVAEII])
+def test_dip_vae_may_start_with_a_divergence_that_weighs_more_or_nothing(cls: type[Model]) -> None:
     x = batch().x
-    for step, weight in ((0, 61.0), (50, 31.0), (100, 1.0), (1000, 1.0)):
-        assert losses(model, Batch(x, torch.zeros(8, 0), step=step)).weights["kl"] == weight
-    assert losses(build(DIPVAEII)).weights["kl"] == 1
+    for start in (61.0, 0.0):
+        model = build(cls, start_beta=start, warm_up_steps=100)
+        for step, weight in ((0, start), (50, (start + 1) / 2), (100, 1.0), (1000, 1.0)):
+            assert losses(model, Batch(x, torch.zeros(8, 0), step=step)).weights["kl"] == weight
+    assert losses(build(cls)).weights["kl"] == 1
 
 
 def test_only_dip_vae_i_needs_the_means_to_vary() -> None:
@@ -227,7 +229,7 @@ def test_wae_does_not_stay_at_a_blank_image_where_most_pixels_are_black() -> Non
     assert (model.reconstruct(x) - x).square().mean() < blank / 2
 
 
-@pytest.mark.parametrize("model", [BetaVAE, DIPVAEII])
+@pytest.mark.parametrize("model", [BetaVAE, DIPVAEI, DIPVAEII])
 def test_a_weight_to_start_with_needs_time_to_change(model: Any) -> None:
     with pytest.raises(UsageError, match="warm_up_steps"):
         model(image_shape=(16, 16, 1), start_beta=60.0)

@@ -1,6 +1,7 @@
 """What the studies of unsupervised disentanglement measure, choose and compare."""
 
 from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +18,7 @@ from disentwine.studies.disentangling import (
     code_scores,
     spread,
     training,
+    woken,
 )
 from disentwine.studies.disentangling_pictures import trade_off_picture
 from disentwine.studies.trial import Outcome, Trial
@@ -195,3 +197,26 @@ def test_an_annealed_training_differs_in_its_first_weight_alone():
     assert recipes[1].model == recipes[0].model | {"start_beta": 60.0, "warm_up_steps": 300}
     assert recipes[1].training == recipes[0].training
     assert annealed(plain).system == "dip-vae-ii annealed"
+
+
+def test_a_woken_training_is_the_plain_one_begun_with_another():
+    plain, start = (training(name, "shapes2d", 0) for name in ("dip-vae-i", "beta-vae"))
+    trial = woken(plain, after=start)
+    recipes = [each.read_recipe() for each in (plain, trial)]
+    changed = {"start_beta", "warm_up_steps"}
+    assert {k for k, v in recipes[1].model.items() if recipes[0].model.get(k) != v} == changed
+    assert recipes[1].model["start_beta"] == 0
+    assert recipes[1].training["revive"] is True
+    assert recipes[1].training["start"] == str(start.folder(Path()))
+    assert trial.system == "dip-vae-i woken"
+
+
+@pytest.mark.parametrize("module", [betavae, dipvae])
+def test_woken_trainings_come_with_what_they_begin_with(module, monkeypatch):
+    monkeypatch.setattr(module, "data_at_hand", lambda: ["shapes2d"])
+    made = module.trials("paper", (0, 1))
+    begun = [trial for trial in made if trial.after is not None]
+    assert {trial.seed for trial in begun} == {0, 1}
+    for trial in begun:
+        assert trial.after in made
+        assert trial.after.seed == trial.seed

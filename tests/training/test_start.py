@@ -75,3 +75,56 @@ def test_nothing_but_the_weights_is_taken_over(tmp_path: Path, train: Any, finis
     kept = load_checkpoint(checkpoint_path(tmp_path / "run" / "checkpoints", 13))
     assert kept.step == 13
     assert {int(v) for n, v in kept.training.items() if n.endswith(".step")} == {13}
+
+
+@pytest.fixture(scope="session")
+def speaking(tmp_path_factory: pytest.TempPathFactory, train: Any, build: Any) -> Any:
+    """Finished runs of two units, each of which varies so much more than at first."""
+
+    def speaking(*louder: float) -> Path:
+        out = tmp_path_factory.mktemp("speaking") / "run"
+        model = build()
+        with torch.no_grad():
+            model.encoder[-1].weight[:2] *= torch.tensor(louder)[:, None]
+        train(out, model=model, learning_rate=1e-12)
+        return out
+
+    return speaking
+
+
+def test_units_that_a_start_does_not_use_are_made_anew(
+    tmp_path: Path, train: Any, pictures: Any, speaking: Any
+) -> None:
+    start = speaking(100.0, 0.0)
+    before = load_run(start).model.represent(pictures.images)
+    train(tmp_path / "run", start=start, revive=True, learning_rate=1e-12)
+    after = load_run(tmp_path / "run").model.represent(pictures.images)
+    assert before.var(0)[0] > 0.01 > 1e-6 > before.var(0)[1]
+    assert after.var(0)[1] == pytest.approx(1, rel=0.5)
+    assert after[:, 0] == pytest.approx(before[:, 0], abs=1e-5)
+
+
+def test_they_are_made_anew_once_however_often_it_is_resumed(
+    tmp_path: Path, train: Any, speaking: Any, after_update: Any, fingerprint: Any
+) -> None:
+    start = speaking(100.0, 0.0)
+    train(tmp_path / "whole", start=start, revive=True)
+    after_update({6: lambda: os.kill(os.getpid(), signal.SIGTERM)})
+    with pytest.raises(Interrupted):
+        train(tmp_path / "stopped", start=start, revive=True)
+    train(tmp_path / "stopped", start=start, revive=True)
+    assert fingerprint(tmp_path / "stopped") == fingerprint(tmp_path / "whole")
+
+
+def test_what_cannot_be_revived_is_told(
+    tmp_path: Path, train: Any, pictures: Any, speaking: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError, match=r"training\.revive: needs training\.start"):
+        train(tmp_path / "run", revive=True)
+    start = speaking(100.0, 100.0)
+    deeper = LadderVAE.for_data(pictures, layers=(4, 2), hidden=(8, 8))
+    with pytest.raises(UsageError, match="a LadderVAE has no units that can be made anew"):
+        train(tmp_path / "run", model=deeper, start=start, revive=True)
+    assert not (tmp_path / "run").exists()
+    train(tmp_path / "run", start=start, revive=True)
+    assert "the start uses all of its units" in capsys.readouterr().err

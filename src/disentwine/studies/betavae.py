@@ -210,7 +210,7 @@ COST_COLUMNS = [
 SYSTEMS_OF_OURS = (
     "Rows called *annealed* begin with a weight of 60 on the divergence, which falls. Those called *woken* "
     "begin where an annealed beta-VAE of the same seed ended, with the units it does not use made anew: its "
-    "minutes come on top of theirs. Neither is of the papers; published numbers stand beside them for comparison."
+    "minutes come on top of theirs. Neither is of the papers, whose numbers stand beside them for comparison."
 )
 
 QUICK_POINTS = (300, 150)
