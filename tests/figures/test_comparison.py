@@ -120,3 +120,17 @@ def test_animations_repeat_to_the_byte() -> None:
 def test_what_does_not_fit_is_refused(wrong) -> None:
     with pytest.raises(UsageError):
         wrong()
+
+
+@pytest.mark.parametrize("n", [1, 4, 9, 14])
+def test_a_legend_stays_within_its_figure_however_many_names_it_has(n: int) -> None:
+    names = [f"dip-vae-{'i' * (i % 3 + 1)} annealed lambda {i}" for i in range(n)]
+    figure = trade_off([Curve(name, [1], [0.002], {"SAP": [0.1]}) for name in names])
+    to_png_bytes(figure)
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert [text.get_text() for text in legend.get_texts()] == names
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.width
+    lines = len({round(text.get_window_extent().y0) for text in legend.get_texts()})
+    assert lines <= -(-n // 3)

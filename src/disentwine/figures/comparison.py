@@ -30,6 +30,7 @@ from disentwine.figures.style import (
     SMALL,
     TITLE,
     WIDTH,
+    legend_above,
     new_figure,
     tidy,
 )
@@ -131,15 +132,7 @@ def trade_off(curves: Sequence[Curve], *, error: str = "reconstruction error per
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter("{x:g}")
         axes.margins(0.08)
-    figure.legend(
-        handles=list(handles.values()),
-        labels=list(handles),
-        loc="outside upper right",
-        ncols=min(len(handles), 6),
-        frameon=False,
-        fontsize=LABEL,
-        labelcolor=INK,
-    )
+    legend_above(figure, handles)
     return figure
 
 

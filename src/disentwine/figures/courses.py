@@ -21,6 +21,7 @@ from disentwine.figures.style import (
     QUIET,
     TITLE,
     WIDTH,
+    legend_above,
     new_figure,
     tidy,
 )
@@ -97,13 +98,5 @@ def course_curves(
         if ticks:
             axes.set_xticks(list(ticks), [f"{tick:,g}" for tick in ticks])
             axes.set_xticks([], minor=True)
-    figure.legend(
-        handles=list(handles.values()),
-        labels=list(handles),
-        loc="outside upper right",
-        ncols=min(len(handles), len(STYLES)),
-        frameon=False,
-        fontsize=LABEL,
-        labelcolor=INK,
-    )
+    legend_above(figure, handles)
     return figure

@@ -23,6 +23,7 @@ from disentwine.figures.style import (
     SMALL,
     TITLE,
     WIDTH,
+    legend_above,
     new_figure,
     tidy,
 )
@@ -66,14 +67,7 @@ def loss_curves(records: Sequence[Record]) -> Figure:
         line = axes.axvline(best, color=INK, linewidth=0.9, linestyle=(0, (2, 3)))
         line.set_label(f"best at step {best:,}")
     handles = {h.get_label(): h for axes in grid.flat for h in axes.get_lines()}
-    figure.legend(
-        handles=list(handles.values()),
-        loc="outside upper right",
-        ncols=len(handles),
-        frameon=False,
-        fontsize=LABEL,
-        labelcolor=INK,
-    )
+    legend_above(figure, handles)
     return figure
 
 

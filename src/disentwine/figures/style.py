@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,6 +21,9 @@ SKY, AMBER = "#56B4E9", "#E69F00"
 INK, QUIET, HAIRLINE, PAPER = "#22262B", "#6B7280", "#D5D9DF", "#FFFFFF"
 TITLE, LABEL, SMALL = 12.5, 11.0, 10.0
 """Text sizes in points."""
+
+LETTER, KEY = 0.58, 4.5
+"""Widths in a legend, in sizes of its text: of a letter, mostly, and of a key with the space around it."""
 
 Layout = Literal["constrained"] | None
 
@@ -41,6 +45,43 @@ def tidy(axes: Axes) -> None:
     )
     axes.grid(visible=True, axis="y", color=HAIRLINE, linewidth=0.5, alpha=0.7)
     axes.set_axisbelow(True)
+
+
+def legend_above(figure: Figure, handles: Mapping[str, Any]) -> None:
+    """Name what is drawn above all panels, in as few lines as its width allows.
+
+    Arguments:
+        figure: one of constrained layout.
+        handles: what stands for each name.
+    """
+    names = list(handles)
+    room = figure.get_figwidth() * 72 / LABEL
+    widths = [KEY + LETTER * len(name) for name in names]
+    fitting = (
+        columns
+        for columns in range(len(names), 1, -1)
+        if sum(max(widths[i] for i in column) for column in _columns(len(names), columns)) <= room
+    )
+    figure.legend(
+        handles=list(handles.values()),
+        labels=names,
+        loc="outside upper right",
+        ncols=next(fitting, 1),
+        frameon=False,
+        fontsize=LABEL,
+        labelcolor=INK,
+    )
+
+
+def _columns(n: int, columns: int) -> list[range]:
+    """How a legend fills its columns: one after the other, the first ones with one more.
+
+    >>> _columns(5, 3)
+    [range(0, 2), range(2, 4), range(4, 5)]
+    """
+    least, more = divmod(n, columns)
+    ends = [least * i + min(i, more) for i in range(columns + 1)]
+    return [range(*ends[i : i + 2]) for i in range(columns)]
 
 
 def to_png_bytes(figure: Figure) -> bytes:

@@ -79,6 +79,8 @@ def trade_off_picture(outcomes: Sequence[Outcome], published: Published, folder:
             points: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
             for (system, note), row in rows_of(outcomes, published, data).items():
                 known = row.get("reconstruction-error", {}).get(field) is not None
+                if field == "paper" and system.endswith((" annealed", " woken")):
+                    continue  # the point of the plain row, again
                 setting = 1.0 if system == "vae" and not note else _setting(note)
                 if known and setting is not None:
                     name = "beta-vae" if system == "vae" else system
