@@ -219,3 +219,14 @@ def test_names_and_a_bare_matrix_are_not_compared() -> None:
     with pytest.raises(UsageError, match="order of nodes nobody knows"):
         shd(CHAIN, graph)
     assert shd(Graph(("b", "a", "c"), [[0, 0, 1], [1, 0, 0], [0, 0, 0]]), graph).value == 0
+
+
+def test_z_diff_tells_which_factors_are_taken_for_each_other() -> None:
+    """Of three factors the code knows the first: the other two can only be guessed."""
+    v = np.array(list(np.ndindex(6, 6, 6)), dtype=float)
+    found = z_diff(v[:, :1], v, train=2000, test=1000, floor=False)
+    confusion = np.array(found.details["confusion"])
+    assert confusion.sum() == 1000
+    assert np.trace(confusion) / 1000 == found.value
+    assert confusion[0, 0] == confusion[0].sum() == confusion[:, 0].sum()
+    assert confusion[1:, 1:].min() > 0

@@ -33,7 +33,8 @@ def z_diff(
     r"""Can a linear classifier tell which factor two sets of images share?
 
     A point is $\frac1L \sum_{l=1}^L |z_{1,l} - z_{2,l}|$ over L pairs that share the value of a factor
-    y drawn at random; the score is the accuracy with which y is told from it.
+    y drawn at random; the score is the accuracy with which y is told from it. Details have the
+    confusion: how often each factor (row) is told as each (column).
 
     Reference: beta-VAE: Learning Basic Visual Concepts with a Constrained Variational Framework,
     I. Higgins et al., 2017, section 3.
@@ -56,24 +57,41 @@ def z_diff(
     """
     z, v = checked(codes, factors)
 
-    def estimate(z: FloatArray, v: FloatArray) -> float:
+    def confusion(z: FloatArray, v: FloatArray) -> NDArray[np.int64]:
         rng = np.random.default_rng([seed, 0])
         index = ValueIndex(v)
         points, y = _points(
             z, index, n=train + test, pairs=pairs, discrete_codes=discrete_codes, rng=rng
         )
-        if v.shape[1] == 1:
-            return 1.0
-        classifier = _classifier(protocol).fit(points[:train], y[:train])
-        return float(classifier.score(points[train:], y[train:]))
+        told = y[train:]
+        if v.shape[1] > 1:
+            classifier = _classifier(protocol).fit(points[:train], y[:train])
+            told = classifier.predict(points[train:])
+        counts = np.zeros((v.shape[1], v.shape[1]), dtype=np.int64)
+        np.add.at(counts, (y[train:], told), 1)
+        return counts
 
+    def estimate(z: FloatArray, v: FloatArray) -> float:
+        return _accuracy(confusion(z, v))
+
+    found = confusion(z, v)
     return Score(
         "z-diff",
-        estimate(z, v),
+        _accuracy(found),
         n=len(z),
         noise_floor=noise_floor(estimate, z, v, seed=seed) if floor else None,
-        details={"protocol": protocol, "pairs": pairs, "train": train, "test": test},
+        details={
+            "protocol": protocol,
+            "pairs": pairs,
+            "train": train,
+            "test": test,
+            "confusion": found.tolist(),
+        },
     )
+
+
+def _accuracy(confusion: NDArray[np.int64]) -> float:
+    return float(np.trace(confusion) / confusion.sum())
 
 
 def _points(
