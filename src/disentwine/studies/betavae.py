@@ -44,7 +44,7 @@ STEPS_OF_DC_IGN = 4 * STEPS
 SMALL_BATCH = ("training.learning_rate=.001", "training.final_learning_rate=.0001")
 """DC-IGN's batches are the images that differ in one factor alone: some ten, not 64."""
 
-LONG_STEPS, LONG_SAVES, LONG_BETA = 9 * STEPS, 45, 60
+LONG_STEPS, LONG_SAVES, LONG_BETA = 18 * STEPS, 45, 60
 """An hour and a half on one core, for the course of a training (the last stage)."""
 
 UNTRAINED = ("training.learning_rate=1.0e-12", "training.final_learning_rate=null")
