@@ -17,7 +17,6 @@ from disentwine.contracts.schema import check, schema_of
 from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError, warn
 from disentwine.progress import ProgressBar
 from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps
-from disentwine.training.denormals import without_denormals
 from disentwine.training.keeping import Keeper, MemoryKeeper, RunKeeper
 from disentwine.training.memory import keep_freed_memory
 from disentwine.training.one_factor import with_batches_for
@@ -135,7 +134,6 @@ def fit(
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng())
         stack.enter_context(_threads(threads))
-        stack.enter_context(without_denormals())
         trainer = Trainer(
             model,
             dataset,
