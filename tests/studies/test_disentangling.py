@@ -220,3 +220,11 @@ def test_woken_trainings_come_with_what_they_begin_with(module, monkeypatch):
     for trial in begun:
         assert trial.after in made
         assert trial.after.seed == trial.seed
+
+
+def test_the_row_of_a_best_setting_does_not_tell_costs_again():
+    names = {"validated_z_diff": 0.9, "seconds_per_1000_steps": 30.0, "sap_after_10_minutes": 0.1}
+    (best,) = best_setting([outcome("lambda 1", z_diff=0.9, **names)], "dip-vae-i", by="z-diff")
+    told = {score["name"] for score in best.scores}
+    assert "z-diff" in told
+    assert not told & {"seconds-per-1000-steps", "sap-after-10-minutes"}

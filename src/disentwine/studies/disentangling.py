@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -284,8 +285,16 @@ def best_setting(
             named = f"{system}, best {by}"
             if error_at_most is not None:
                 named += f" at error <= {error_at_most:g}"
-            chosen += [replace(o, trial=replace(o.trial, system=named)) for o in able[note]]
+            chosen += [
+                replace(o, trial=replace(o.trial, system=named), scores=_without_costs(o.scores))
+                for o in able[note]
+            ]
     return chosen
+
+
+def _without_costs(scores: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """What a second row of the same trainings tells: what they cost stands in the first."""
+    return tuple(s for s in scores if not re.search("seconds-|megabytes|-minutes$", s["name"]))
 
 
 def mean_of(outcomes: Sequence[Outcome], name: str) -> float:
