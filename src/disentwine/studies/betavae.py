@@ -36,7 +36,7 @@ BETAS = (2, 4, 8, 16, 32, 60)
 FIRST_BETAS, NEXT_BETAS = (4, 60), (16,)
 """Trained with every seed in the first and in the second stage; the others come later."""
 
-ANNEALED_BETA, WOKEN_BETA = 16, 4
+ANNEALED_BETA, WOKEN_BETAS = 16, (4, 8)
 """What an annealed training ends with, and what is begun with it (see `annealed` and `woken`)."""
 
 INFOGAN_STEPS = 8_000
@@ -144,15 +144,11 @@ def beta_vae(data: str, seed: int, beta: float, *, stage: int, steps: int = STEP
     )
 
 
-def annealed_beta_vae(data: str, seed: int, *, stage: int) -> Trial:
-    """The one that woken trainings begin with."""
-    return annealed(beta_vae(data, seed, ANNEALED_BETA, stage=stage))
-
-
-def woken_beta_vae(data: str, seed: int, *, stage: int) -> Trial:
-    """Place and size on axes of their own, and other units for the rest."""
-    start = annealed_beta_vae(data, seed, stage=stage)
-    return woken(beta_vae(data, seed, WOKEN_BETA, stage=stage), after=start)
+def annealed_and_woken(data: str, seed: int, *, stage: int) -> list[Trial]:
+    """Place and size on axes of their own, first alone and then with other units for the rest."""
+    start = annealed(beta_vae(data, seed, ANNEALED_BETA, stage=stage))
+    plain = (beta_vae(data, seed, beta, stage=stage) for beta in WOKEN_BETAS)
+    return [start, *(woken(trial, after=start) for trial in plain)]
 
 
 def _smoke(seeds: Sequence[int]) -> list[Trial]:
@@ -168,7 +164,8 @@ def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """beta-VAE with the beta that did best on the validation split, without and with the shape."""
     four, five = (best_setting(outcomes, "beta-vae", by=by) for by in ("z-diff-no-shape", "z-diff"))
     same = [o.trial.note for o in four] == [o.trial.note for o in five]
-    return four if same else four + five
+    best_woken = best_setting(outcomes, "beta-vae woken", by="z-diff")
+    return [*four, *([] if same else five), *best_woken]
 
 
 def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:

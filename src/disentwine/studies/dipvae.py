@@ -14,9 +14,8 @@ from disentwine.studies.betavae import (
     SCORE_COLUMNS,
     SYSTEMS_OF_OURS,
     WATCH_QUICKLY,
-    annealed_beta_vae,
+    annealed_and_woken,
     beta_vae,
-    woken_beta_vae,
 )
 from disentwine.studies.disentangling import (
     DATA,
@@ -115,8 +114,8 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
                 own = seeds if value == OF_EVERY_SEED.get(system) else [first]
                 made += [_row(system, note, main, seed, stage=stage) for seed in own]
     for seed in seeds:
-        start = annealed_beta_vae(main, seed, stage=1)
-        made += [start, woken_beta_vae(main, seed, stage=1)]
+        start, *beta_vaes = annealed_and_woken(main, seed, stage=1)
+        made += [start, *beta_vaes]
         made += [annealed(_row(system, note, main, seed)) for system, note in ANNEALED]
         made += [
             woken(_row(*row, main, seed), after=start, times=times) for row, times in WOKEN.items()
