@@ -81,9 +81,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
         return _smoke(seeds)
     main, *others = data_at_hand()
     made = [*untrained_rows(main, seeds), *_rows(main, seeds, stage=1)]
-    made += [
-        trial(main, s, stage=2) for s in seeds for trial in (annealed_beta_vae, woken_beta_vae)
-    ]
+    made += [trial for seed in seeds for trial in annealed_and_woken(main, seed, stage=2)]
     made += [beta_vae(main, seed, beta, stage=2) for beta in NEXT_BETAS for seed in seeds]
     made += [training("infogan", main, s, steps=INFOGAN_STEPS, stage=2) for s in seeds]
     rest = [beta for beta in BETAS if beta not in FIRST_BETAS + NEXT_BETAS]
