@@ -21,6 +21,7 @@ from disentwine.training.fit import fit
 from disentwine.training.recipe import (
     YOUNGER,
     Recipe,
+    arguments_of,
     parse_recipe,
     read_recipe,
     ready_recipes,
@@ -322,7 +323,7 @@ def test_an_empty_split_is_told(build: Any, pictures: Arrays) -> None:
 def test_options_that_came_later_leave_recipes_of_before_as_they_were() -> None:
     """Studies find their runs by the digest of the recipe."""
     options = {
-        "training": {"averaged": 5, "start": "a", "weight_decay": 0.1},
+        "training": {"averaged": 5, "revive": True, "start": "a", "weight_decay": 0.1},
         "model": {"start_beta": 60.0, "warm_up_steps": 9},
     }
     model = {"name": "dip-vae-ii"}
@@ -343,3 +344,12 @@ def test_options_are_checked_before_a_training_whether_it_is_kept_or_not(tmp_pat
     model = VAE(image_shape=(16, 16, 1), likelihood="poisson")
     with pytest.raises(UsageError, match=r"VAE.likelihood.*'poisson'"):
         fit(model, pictures, steps=1, out=tmp_path / "run" if kept else None)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_keeps_its_options_as_its_recipe_has_them(name: str) -> None:
+    """Otherwise a run would be written under another recipe, and not be resumed by its own."""
+    pictures = {"name": "shapes2d"} if name == "ct-vae" else {"name": "pendulum", "size": 32}
+    recipe = parse_recipe({"data": pictures, "model": {"name": name}}, source="test")
+    model = recipe.build_model(recipe.build_dataset())
+    assert {"name": name, **arguments_of(model)} == recipe.model

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from disentwine.errors import Interrupted, UsageError
-from disentwine.models import VAE, LadderVAE
+from disentwine.models import VAE, BetaVAE, LadderVAE
 from disentwine.training.checkpoint import checkpoint_path, load_checkpoint
 from disentwine.training.run import load_run
 
@@ -62,6 +62,9 @@ def test_a_start_that_is_not_finished_or_does_not_fit_is_told(
     other = VAE.for_data(pictures, latent=3)
     with pytest.raises(UsageError, match=r"both are vae, but model\.latent was 2, is 3 "):
         train(tmp_path / "run", model=other, start=finished)
+    related = BetaVAE.for_data(pictures, latent=3, start_beta=9.0, warm_up_steps=3)
+    with pytest.raises(UsageError, match=r"this is a beta-vae; model\.latent was 2, is 3 \("):
+        train(tmp_path / "run", model=related, start=finished)
     deeper = LadderVAE.for_data(pictures, layers=(4, 2), hidden=(8, 8))
     with pytest.raises(UsageError, match="it holds a vae, this is a ladder-vae") as caught:
         train(tmp_path / "run", model=deeper, start=finished)
@@ -93,11 +96,12 @@ def speaking(tmp_path_factory: pytest.TempPathFactory, train: Any, build: Any) -
 
 
 def test_units_that_a_start_does_not_use_are_made_anew(
-    tmp_path: Path, train: Any, pictures: Any, speaking: Any
+    tmp_path: Path, train: Any, pictures: Any, speaking: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     start = speaking(100.0, 0.0)
     before = load_run(start).model.represent(pictures.images)
-    train(tmp_path / "run", start=start, revive=True, learning_rate=1e-12)
+    train(tmp_path / "run", start=start, revive=True, learning_rate=1e-12, progress=None)
+    assert "units 1 of the code are made anew" in capsys.readouterr().err
     after = load_run(tmp_path / "run").model.represent(pictures.images)
     assert before.var(0)[0] > 0.01 > 1e-6 > before.var(0)[1]
     assert after.var(0)[1] == pytest.approx(1, rel=0.5)

@@ -34,7 +34,7 @@ def z_diff(
 
     A point is $\frac1L \sum_{l=1}^L |z_{1,l} - z_{2,l}|$ over L pairs that share the value of a factor
     y drawn at random; the score is the accuracy with which y is told from it. Details have the
-    confusion: how often each factor (row) is told as each (column).
+    confusion: how many test points that share each factor (row) are told to share each (column).
 
     Reference: beta-VAE: Learning Basic Visual Concepts with a Constrained Variational Framework,
     I. Higgins et al., 2017, section 3.

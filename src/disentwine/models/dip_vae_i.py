@@ -64,7 +64,7 @@ class DIPVAEI(LatentModel):
         self.lambda_od = lambda_od
         self.lambda_d = lambda_d
         self.start_beta = start_beta
-        self.warm_up_steps = warm_up_steps or 0
+        self.warm_up_steps = warm_up_steps
 
     def loss(self, batch: Batch) -> Losses:
         """The negative evidence lower bound in nats, and the penalties on the covariance."""
@@ -82,7 +82,7 @@ class DIPVAEI(LatentModel):
                     batch.step,
                     start=1.0 if self.start_beta is None else self.start_beta,
                     end=1.0,
-                    steps=self.warm_up_steps,
+                    steps=self.warm_up_steps or 0,
                 ),
                 "off_diagonal": self.lambda_od,
                 "diagonal": self.lambda_d,

@@ -67,7 +67,7 @@ class DIPVAEII(LatentModel):
         self.lambda_od = lambda_od
         self.lambda_d = lambda_d
         self.start_beta = start_beta
-        self.warm_up_steps = warm_up_steps or 0
+        self.warm_up_steps = warm_up_steps
         self.lambda_3 = lambda_3
 
     def loss(self, batch: Batch) -> Losses:
@@ -87,7 +87,7 @@ class DIPVAEII(LatentModel):
                     batch.step,
                     start=1.0 if self.start_beta is None else self.start_beta,
                     end=1.0,
-                    steps=self.warm_up_steps,
+                    steps=self.warm_up_steps or 0,
                 ),
                 "off_diagonal": self.lambda_od,
                 "diagonal": self.lambda_d,

@@ -8,6 +8,7 @@ from pathlib import Path
 from disentwine.studies.attributes import ATTRIBUTE_COLUMNS, IN_TABLE_2, attribute_trials
 from disentwine.studies.betavae import (
     COST_COLUMNS,
+    HOW_TO_READ,
     LONG_SAVES,
     LONG_STEPS,
     QUICKLY,
@@ -213,7 +214,7 @@ DIPVAE = Study(
     figures=figures,
     watch={"paper": watch, "smoke": WATCH_QUICKLY},
     more=more,
-    remarks=(SYSTEMS_OF_OURS,),
+    remarks=(SYSTEMS_OF_OURS, HOW_TO_READ),
     stages=2,
     runs="disentangling",
 )

@@ -130,7 +130,7 @@ def fit(
     if start is not None and not (out is not None and _begun(Path(out))):
         begin_with(model, Path(start))
         if revive:
-            revive_unused(model, dataset, seed=seed)
+            revive_unused(model, dataset, seed=seed, silent=progress is False)
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng())
         stack.enter_context(_threads(threads))
@@ -212,11 +212,13 @@ def _warn_of_few(steps: int, model: Model, trainer: Trainer) -> None:
             f"training.steps={steps} are no more than model.pretraining={trainer.pretraining}: "
             f"images are learnt, but no actions; give more steps, or less pretraining"
         )
-    rising = getattr(model, "warm_up_steps", None) or 0
-    if steps < rising:
+    changing = getattr(model, "warm_up_steps", None) or 0
+    if steps < changing:
+        falls = (getattr(model, "start_beta", None) or 0) > getattr(model, "beta", 1)
+        outcome = "never falls to its last weight" if falls else "never counts in full"
         warn(
-            f"training.steps={steps} are fewer than model.warm_up_steps={rising}: "
-            f"the divergence never counts in full; give more steps, or a shorter warm-up"
+            f"training.steps={steps} are fewer than model.warm_up_steps={changing}: "
+            f"the divergence {outcome}; give more steps, or a shorter warm-up"
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +23,9 @@ from disentwine.training.trainer import fixed_noise
 
 SHOWN = 3
 """Weights that do not fit and are told one by one: of another network hardly any do."""
+
+WITHOUT_WEIGHTS = r"model\.(\w*beta|lambda_\w+|warm_up_steps|capacity) "
+"""Options that no weight depends on: how much losses count."""
 
 IMAGES = 1000
 """By which it is told what units say."""
@@ -61,13 +66,14 @@ def check_revives(model: Model, start: str | Path | None) -> None:
         )
 
 
-def revive_unused(model: Model, dataset: Dataset, *, seed: int) -> None:
-    """Make units anew that say nothing of training images; warns where all are in use.
+def revive_unused(model: Model, dataset: Dataset, *, seed: int, silent: bool = False) -> None:
+    """Make units anew that say nothing of training images, and tell which; warns where all are in use.
 
     Arguments:
         model: one that *revives*.
         dataset: whose "train" split is looked at.
         seed: of what they become.
+        silent: do not tell.
     """
     images = torch.from_numpy(dataset.images[spread(dataset.split["train"], IMAGES)])
     weight = next(model.parameters())
@@ -75,6 +81,9 @@ def revive_unused(model: Model, dataset: Dataset, *, seed: int) -> None:
         revived = cast(Revives, model).revive(to_unit_range(images).to(weight))
     if not revived:
         warn("training.revive: the start uses all of its units, none was made anew")
+    elif not silent:
+        numbers = ", ".join(str(unit) for unit in revived)
+        print(f"disentwine: units {numbers} of the code are made anew", file=sys.stderr)
 
 
 def _found(start: Path) -> Path:
@@ -92,9 +101,14 @@ def _found(start: Path) -> Path:
 
 
 def _compared(run: Run, model: Model) -> str:
+    """Which models they are, and which options may be why the weights of one do not fit the other."""
     names = {cls: name for name, cls in MODELS.items()}
     theirs, ours = run.recipe.model["name"], names.get(type(model), type(model).__name__)
-    if theirs != ours:
-        return f"it holds a {theirs}, this is a {ours}"
-    options = differences(run.recipe.model, {"name": ours, **arguments_of(model)}, "model.")
-    return f"both are {ours}, but {'; '.join(options) or 'of other images'}"
+    options = arguments_of(model)
+    shared = {key: value for key, value in run.recipe.model.items() if key in options}
+    found = differences(shared, {key: options[key] for key in shared}, "model.")
+    found = [line for line in found if not re.match(WITHOUT_WEIGHTS, line)]
+    who = f"both are {ours}, but" if theirs == ours else f"it holds a {theirs}, this is a {ours};"
+    return (
+        f"{who} {'; '.join(found) or ('of other images' if theirs == ours else 'other networks')}"
+    )
