@@ -134,3 +134,12 @@ def test_a_legend_stays_within_its_figure_however_many_names_it_has(n: int) -> N
     assert box.x1 <= figure.bbox.width
     lines = len({round(text.get_window_extent().y0) for text in legend.get_texts()})
     assert lines <= -(-n // 3)
+
+
+def test_no_two_methods_look_alike() -> None:
+    curves = [Curve(f"method {i}", [1], [0.002], {"SAP": [i / 12]}) for i in range(12)]
+    lines = trade_off(curves).axes[0].get_lines()
+    drawn = {
+        (to_hex(line.get_color()), line.get_marker()) for line in lines if len(line.get_xdata())
+    }
+    assert len({look for look in drawn if look[1] not in ("_", "None")}) == 12

@@ -36,6 +36,8 @@ from disentwine.figures.style import (
 )
 
 STYLES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PINK, "D"), (AMBER, "v"), (SKY, "P"))
+MORE_STYLES = ((BLUE, "*"), (ORANGE, "X"), (GREEN, "<"), (PINK, "h"), (AMBER, ">"), (SKY, "d"))
+"""For those after the first ones: the same colours, other marks."""
 """A colour and a marker for each method, so that colour is never all that tells them apart."""
 
 STRIP_GAP = 4
@@ -115,7 +117,7 @@ def trade_off(curves: Sequence[Curve], *, error: str = "reconstruction error per
     if not names:
         raise UsageError("there are no scores to draw: give at least one curve with one score")
     methods = dict.fromkeys(curve.name for curve in curves)
-    styles = dict(zip(methods, cycle(STYLES), strict=False))
+    styles = dict(zip(methods, cycle(STYLES + MORE_STYLES), strict=False))
     figure = new_figure(WIDTH, 800, layout="constrained")
     panels = figure.subplots(1, len(names), squeeze=False)[0]
     handles: dict[str, Any] = {}

@@ -117,10 +117,10 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     for seed in seeds:
         start, *beta_vaes = annealed_and_woken(main, seed, stage=1)
         made += [start, *beta_vaes]
-        made += [annealed(_row(system, note, main, seed)) for system, note in ANNEALED]
         made += [
             woken(_row(*row, main, seed), after=start, times=times) for row, times in WOKEN.items()
         ]
+        made += [annealed(_row(system, note, main, seed)) for system, note in ANNEALED]
     made += [trial for seed in seeds for trial in _others(main, seed)]
     made += attribute_trials(first, stage=3)
     made += [_row(system, note, data, first, stage=4) for data in others for system, note in TABLE]

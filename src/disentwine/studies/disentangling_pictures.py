@@ -26,7 +26,7 @@ from disentwine.training.storage import write_atomically
 BARS = {"z-diff-no-shape": "Z-diff, 4 factors", "z-diff": "Z-diff, 5 factors", "sap": "SAP"}
 WATCHED = {"z-diff": "Z-diff", "sap": "SAP", "reconstruction-error": "reconstruction error"}
 VALUES, FRAMES = 7, 15
-MOST_ROWS = 8
+MOST_ROWS = 10
 IMAGES = 500
 """Enough to know how far each code reaches."""
 
