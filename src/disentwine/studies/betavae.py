@@ -218,10 +218,10 @@ SYSTEMS_OF_OURS = (
 
 HOW_TO_READ = (
     "Z-diff over four factors leaves out the shape, as the beta-VAE's paper does; a code of place and size "
-    "alone can have all of it, since what is shared is the turn where none of these is. Over five factors the "
-    "best rows take shape and turn for each other; points of more pairs tell these apart more often. SAP is of "
-    "active units. Rows of a *best* setting are of plain trainings with every seed, chosen on "
-    "validation images. [The guide](../docs/disentangling.md) tells more."
+    "alone can have all of it: where none of these is shared, it must be the turn. Over five factors the "
+    "best rows take shape and turn for each other, less often so with points of more pairs. SAP is of active "
+    "units. Rows of a *best* setting are of plain trainings with every seed, chosen on validation images. "
+    "[The guide](../docs/disentangling.md) tells more."
 )
 
 QUICK_POINTS = (300, 150)
