@@ -83,12 +83,7 @@ class DIPVAEII(LatentModel):
                 "third_moments": third_moment_penalty(q.mean, q.log_variance),
             },
             {
-                "kl": linear(
-                    batch.step,
-                    start=1.0 if self.start_beta is None else self.start_beta,
-                    end=1.0,
-                    steps=self.warm_up_steps or 0,
-                ),
+                "kl": linear(batch.step, start=self.start_beta, end=1.0, steps=self.warm_up_steps),
                 "off_diagonal": self.lambda_od,
                 "diagonal": self.lambda_d,
                 "third_moments": self.lambda_3,
