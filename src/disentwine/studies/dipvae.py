@@ -17,6 +17,7 @@ from disentwine.studies.betavae import (
     WATCH_QUICKLY,
     annealed_and_woken,
     beta_vae,
+    quickly_woken,
 )
 from disentwine.studies.disentangling import (
     DATA,
@@ -93,7 +94,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     scene; 5, long runs.
     """
     if profile == "smoke":
-        return [
+        quick = [
             quick_training(system, seed, *options, note=note)
             for system, note, options in (
                 ("vae", "", ()),
@@ -103,6 +104,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
             )
             for seed in seeds
         ]
+        return [*quick, *quickly_woken(seeds[0])]
     main, *others = data_at_hand()
     first = seeds[0]
     made = [_row(system, note, main, seed) for system, note in TABLE for seed in seeds]
