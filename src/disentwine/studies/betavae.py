@@ -220,7 +220,7 @@ HOW_TO_READ = (
     "Z-diff over four factors leaves out the shape, as the beta-VAE's paper does; a code of place and size "
     "alone can have all of it: where none of these is shared, it must be the turn. Over five factors the "
     "best rows take shape and turn for each other, less often so with points of more pairs. SAP is of active "
-    "units. Rows of a *best* setting are of plain trainings with every seed, chosen on validation images. "
+    "units. Rows of a *best* setting are of trainings with every seed, chosen on validation images. "
     "[The guide](../docs/disentangling.md) tells more."
 )
 
