@@ -58,7 +58,7 @@ ANNEALED = (("dip-vae-ii", "lambda 500"),)
 WOKEN = {("dip-vae-i", "lambda 10"): 2, ("dip-vae-ii", "lambda 5"): 1}
 """What else is trained with a divergence that weighs most at first, or after such a training, see
 `annealed` and `woken`; beside the beta-VAEs. DIP-VAE-I, which is to use all of its units, learns for twice as
-long: after the usual time the error of validation images was .0034 and falling."""
+long: after the usual time the error of validation images was falling still."""
 
 LARGEST_FOR_SMALL_BATCH = 20
 """For larger lambdas of DIP-VAE-I the noise of a covariance over 64 codes would weigh most."""
