@@ -60,6 +60,8 @@ def test_a_start_that_is_not_finished_or_does_not_fit_is_told(
         with pytest.raises(UsageError, match=said):
             train(tmp_path / "run", start=start)
     other = VAE.for_data(pictures, latent=3)
+    with pytest.raises(UsageError, match=r"training\.start: .*, got a VAE$"):
+        train(tmp_path / "run", start=other)
     with pytest.raises(UsageError, match=r"both are vae, but model\.latent was 2, is 3 "):
         train(tmp_path / "run", model=other, start=finished)
     related = BetaVAE.for_data(pictures, latent=3, start_beta=9.0, warm_up_steps=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import warnings
 from importlib.metadata import version as package_version
 from typing import Annotated, Any
 
@@ -49,6 +50,8 @@ app.add_typer(data_app, name="data")
 
 def main() -> None:
     """Run the command; errors that a user can mend are one message and an exit code."""
+    # Classifiers that metrics fit end at their most iterations; scikit-learn says so in nine lines each.
+    warnings.filterwarnings("ignore", message="(?s).*(did not|failed to) converge")
     try:
         app()
     except DisentwineError as error:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,7 +23,11 @@ def evaluate(
         int, typer.Option(min=1, help="Draws an image of the log-likelihood, up to 1,000 images.")
     ] = 100,
     baselines: Annotated[
-        str, typer.Option(help="Baselines to score as well, such as 'pca,ground-truth', or 'all'.")
+        str,
+        typer.Option(
+            help="Baselines to score as well, such as 'pca,ground-truth', or 'all'. 'pixels' are thousands "
+            "of codes, and take many minutes of all metrics."
+        ),
     ] = "",
     effects: Annotated[
         bool,
@@ -63,16 +68,16 @@ def evaluate(
         if likelihood:
             status.update(LIKELIHOOD)
             found = with_likelihood(found, loaded, samples=samples)
-        others = {
-            name: evaluate_baseline(
+        others = {}
+        for name in BASELINES if baselines == "all" else filter(None, baselines.split(",")):
+            status.update(name)
+            others[name] = evaluate_baseline(
                 name,
                 loaded.dataset,
                 chosen,
                 seeds=range(seeds),
-                on_metric=status.update,
+                on_metric=partial(_tell, status, name),
             )
-            for name in (BASELINES if baselines == "all" else filter(None, baselines.split(",")))
-        }
     try:
         keep_scores(loaded, found.scores)
     except StorageError as error:  # a run that others own can be measured too
@@ -90,3 +95,7 @@ def evaluate(
         print_comparison(compared, title="beside representations that need no network")
     for picture in save_matrices(found, loaded.figures):
         print(f"picture: {picture}")
+
+
+def _tell(status: Any, baseline: str, metric: str) -> None:
+    status.update(f"{baseline}: {metric}")

@@ -14,6 +14,9 @@ from disentwine.errors import did_you_mean
 LIST_TYPES = ("tuple_type", "list_type", "set_type", "frozen_set_type")
 """What pydantic calls them; YAML has lists for all of these."""
 
+LONGEST_SHOWN = 200
+"""Characters of a wrong value that are told: a network, given for its name, has thousands."""
+
 
 def schema_of(function: Callable[..., Any], *, without: Collection[str] = ()) -> type[BaseModel]:
     """A pydantic model of a function's keyword arguments.
@@ -73,4 +76,10 @@ def _line(problem: Any, schema: type[BaseModel], section: str) -> str:
     reason = problem["msg"][0].lower() + problem["msg"][1:]
     if problem["type"] in LIST_TYPES:
         reason = "expected a list in brackets, such as [16,8] or [x,y]"
-    return f"{where}: {reason}, got {problem['input']!r}"
+    return f"{where}: {reason}, got {_shown(problem['input'])}"
+
+
+def _shown(value: Any) -> str:
+    """A value as it was given, or what it is where that would fill the screen."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"a {type(value).__name__}"

@@ -18,6 +18,9 @@ COURSE = "course.json"
 NEARLY = 0.8
 """A training that ends after this share of a time counts for it, with what it scored in the end."""
 
+FEWEST_STEPS = 10
+"""Of which it is told what they cost: the first is many times as slow as the others."""
+
 Watch = Callable[[Model, Dataset], Mapping[str, Any]]
 """What is measured at every checkpoint, as JSON has it; a function of a module."""
 
@@ -76,11 +79,13 @@ def costs(course: Course) -> list[Score]:
     >>> first, last = ({"step": s, "seconds": s / 50, "megabytes": 700.0} for s in (0, 500))
     >>> [(score.name, score.value) for score in costs([first, last])]
     [('seconds-per-1000-steps', 20.0), ('peak-megabytes', 700.0)]
+    >>> costs([first, {**last, "step": 1}])  # of a model that is not trained
+    []
     """
-    if len(course) < 2:
+    steps = course[-1]["step"] - course[0]["step"] if course else 0
+    if steps < FEWEST_STEPS:
         return []
     first, last = course[0], course[-1]
-    steps = last["step"] - first["step"]
     seconds = 1000 * (last["seconds"] - first["seconds"]) / steps
     scores = [Score("seconds-per-1000-steps", seconds, n=steps)]
     if last["megabytes"] is not None:
