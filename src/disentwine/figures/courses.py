@@ -27,6 +27,8 @@ from disentwine.figures.style import (
 )
 
 HEIGHT = 720
+MARKERS_APART = 0.03
+"""How far, of a panel's diagonal: a long training has many points that are close together."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ def course_curves(
                 raise UsageError(f"{course.name}: {len(x)} places do not fit {len(y)} of {name}")
             shown = (x > 0) & np.isfinite(y) if logarithmic else np.isfinite(y)
             style = {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.6}
+            style["markevery"] = MARKERS_APART
             if i >= len(STYLES):  # colours come again
                 style |= {"linestyle": "--", "markerfacecolor": PAPER}
             (handles[course.name],) = axes.plot(x[shown], y[shown], **style)
