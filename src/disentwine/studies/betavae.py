@@ -45,7 +45,7 @@ SMALL_BATCH = ("training.learning_rate=.001", "training.final_learning_rate=.000
 """DC-IGN's batches are the images that differ in one factor alone: some ten, not 64."""
 
 LONG_STEPS, LONG_SAVES, LONG_BETA = 18 * STEPS, 45, 60
-"""An hour and a half on one core, for the course of a training (the last stage)."""
+"""An hour and a half on one core, for the course of a training."""
 
 UNTRAINED = ("training.learning_rate=1.0e-12", "training.final_learning_rate=null")
 """One update that changes nothing."""
@@ -71,11 +71,11 @@ PUBLISHED: Published = {
 
 
 def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
-    """The table on the best source of the scene at hand; then its other sources; then long runs.
+    """The table on the best source of the scene at hand; then long runs; then its other sources.
 
     Stages: 1, all rows that are cheap or most telling; 2, what is annealed and woken, the second beta and
-    InfoGAN; 3, all betas and twice as many dimensions for DC-IGN; 4, the main rows on other sources; 5,
-    long runs.
+    InfoGAN; 3, long runs; 4, all betas and twice as many dimensions for DC-IGN; 5, the main rows on
+    other sources.
     """
     if profile == "smoke":
         return _smoke(seeds)
@@ -84,20 +84,23 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     made += [trial for seed in seeds for trial in annealed_and_woken(main, seed, stage=2)]
     made += [beta_vae(main, seed, beta, stage=2) for beta in NEXT_BETAS for seed in seeds]
     made += [training("infogan", main, s, steps=INFOGAN_STEPS, stage=2) for s in seeds]
+    made += long_vaes(main, seeds[0], stage=3)
     rest = [beta for beta in BETAS if beta not in FIRST_BETAS + NEXT_BETAS]
-    made += [beta_vae(main, seed, beta, stage=3) for beta in rest for seed in seeds]
-    twice = partial(training, "dc-ign", main, note="2 dimensions", steps=STEPS_OF_DC_IGN, stage=3)
+    made += [beta_vae(main, seed, beta, stage=4) for beta in rest for seed in seeds]
+    twice = partial(training, "dc-ign", main, note="2 dimensions", steps=STEPS_OF_DC_IGN, stage=4)
     made += [twice(seed, *SMALL_BATCH, "model.dimensions=2") for seed in seeds]
     for data in others:
-        made += [*untrained_rows(data, seeds, stage=4), *_rows(data, seeds[:1], stage=4)]
-    return made + [
-        training(
-            system, main, seeds[0], *options, note=note, steps=LONG_STEPS, saves=LONG_SAVES, stage=5
-        )
-        for system, note, options in (
-            ("vae", LONG, ()),
-            ("beta-vae", f"beta {LONG_BETA} {LONG}", (f"model.beta={LONG_BETA}",)),
-        )
+        made += [*untrained_rows(data, seeds, stage=5), *_rows(data, seeds[:1], stage=5)]
+    return made
+
+
+def long_vaes(data: str, seed: int, *, stage: int) -> list[Trial]:
+    """Trainings that show what more time does."""
+    long = partial(training, steps=LONG_STEPS, saves=LONG_SAVES, stage=stage)
+    note = f"beta {LONG_BETA} {LONG}"
+    return [
+        long("beta-vae", data, seed, f"model.beta={LONG_BETA}", note=note),
+        long("vae", data, seed, note=LONG),
     ]
 
 

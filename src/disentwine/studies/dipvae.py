@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from disentwine.studies.attributes import ATTRIBUTE_COLUMNS, IN_TABLE_2, attribute_trials
@@ -17,6 +18,7 @@ from disentwine.studies.betavae import (
     WATCH_QUICKLY,
     annealed_and_woken,
     beta_vae,
+    long_vaes,
     quickly_woken,
 )
 from disentwine.studies.disentangling import (
@@ -90,8 +92,8 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     """Table 1 and some points of Figure 1 on the best source of the scene at hand; then the rest.
 
     Stages: 1, the table and what is annealed or woken, with all seeds; 2, points between, most with one seed;
-    3, all points of the figure, other systems, and attributes; 4, the table on other sources of the
-    scene; 5, long runs.
+    3, long runs; 4, all points of the figure, other systems, and attributes; 5, the table on other
+    sources of the scene.
     """
     if profile == "smoke":
         quick = [
@@ -113,7 +115,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
         for value in values:
             note = f"{'beta' if system == 'beta-vae' else 'lambda'} {value}"
             if (system, note) not in TABLE:
-                stage = 2 if value in CURVE[system] else 3
+                stage = 2 if value in CURVE[system] else 4
                 own = seeds if value == OF_EVERY_SEED.get(system) else [first]
                 made += [_row(system, note, main, seed, stage=stage) for seed in own]
     for seed in seeds:
@@ -124,12 +126,11 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
         ]
         made += [annealed(_row(system, note, main, seed)) for system, note in ANNEALED]
     made += [trial for seed in seeds for trial in _others(main, seed)]
-    made += attribute_trials(first, stage=3)
-    made += [_row(system, note, data, first, stage=4) for data in others for system, note in TABLE]
-    made += [
-        _row("dip-vae-i", "lambda 10", main, first, stage=5, times=LONG_STEPS // STEPS),
-        annealed(_row("dip-vae-ii", "lambda 500", main, first, stage=5, times=LONG_STEPS // STEPS)),
-    ]
+    long = partial(_row, data=main, seed=first, stage=3, times=LONG_STEPS // STEPS)
+    made += [annealed(long("dip-vae-ii", "lambda 500")), long("dip-vae-i", "lambda 10")]
+    made += long_vaes(main, first, stage=3)
+    made += attribute_trials(first, stage=4)
+    made += [_row(system, note, data, first, stage=5) for data in others for system, note in TABLE]
     return made
 
 
@@ -168,7 +169,7 @@ def weights(system: str, lambda_od: int) -> tuple[str, ...]:
 def _others(data: str, seed: int) -> list[Trial]:
     """Systems that the paper does not compare with."""
     return [
-        training("factor-vae", data, seed, stage=3),
+        training("factor-vae", data, seed, stage=4),
         training(
             "beta-tcvae",
             data,
@@ -177,10 +178,10 @@ def _others(data: str, seed: int) -> list[Trial]:
             *LARGE_BATCH,
             note="beta 6",
             steps=STEPS_OF_LARGE_BATCH,
-            stage=3,
+            stage=4,
         ),
-        training("wae-mmd", data, seed, "model.lambda_mmd=10", note="lambda 10", stage=3),
-        training("wae-gan", data, seed, "model.lambda_gan=10", note="lambda 10", stage=3),
+        training("wae-mmd", data, seed, "model.lambda_mmd=10", note="lambda 10", stage=4),
+        training("wae-gan", data, seed, "model.lambda_gan=10", note="lambda 10", stage=4),
     ]
 
 
