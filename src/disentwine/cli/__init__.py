@@ -51,7 +51,7 @@ app.add_typer(data_app, name="data")
 def main() -> None:
     """Run the command; errors that a user can mend are one message and an exit code."""
     # Classifiers that metrics fit end at their most iterations; scikit-learn says so in nine lines each.
-    warnings.filterwarnings("ignore", message="(?s).*(did not|failed to) converge")
+    warnings.filterwarnings("ignore", message=".*(did not|failed to) converge", module="sklearn")
     try:
         app()
     except DisentwineError as error:
