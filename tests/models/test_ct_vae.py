@@ -76,6 +76,8 @@ def test_wrong_actions_are_told(images: np.ndarray) -> None:
         small(rivals=2, labels="latent")
     with pytest.raises(UsageError, match="compared=1 is needed"):
         small(compared=0.5, labels="latent")
+    with pytest.raises(UsageError, match="repeats=1 is needed"):
+        small(repeats=2, labels="latent")
     with pytest.raises(UsageError, match=r"no action '\+z'"):
         small().apply(images, "+z")
     for number in (4, -1):
@@ -118,8 +120,9 @@ def test_both_ways_are_the_mean_of_an_action_and_of_its_opposite(images: np.ndar
 @pytest.mark.parametrize("term", list(TransitionWeights.__dataclass_fields__))
 def test_every_loss_reaches_the_layer_and_only_the_layer(term: str) -> None:
     model = small(edges="sampled").train()
-    x, y = torch.rand(2, 3, 1, 16, 16)
-    losses = model.loss(Batch(x, torch.zeros(3, 0), 0, y, torch.tensor([0, 1, 3])))
+    x, y, z = torch.rand(3, 3, 1, 16, 16)
+    action = torch.tensor([0, 1, 3])
+    losses = model.loss(Batch(x, torch.zeros(3, 0), 0, y, action, ((z, action),)))
     losses.terms[term].mean().backward()
     reached = {name for name, p in model.named_parameters() if p.grad is not None and p.grad.any()}
     assert reached, "no gradient"
@@ -129,14 +132,33 @@ def test_every_loss_reaches_the_layer_and_only_the_layer(term: str) -> None:
     assert ("layer.pairs.w" in reached) == (term != "l_id_y"), "l_id_y is given its graph"
 
 
+@pytest.mark.parametrize("outcome", ["likeliest", "expected"])
+def test_later_actions_are_learnt_from_what_the_layer_itself_made(outcome: str) -> None:
+    model = small(edges="expected", outcome=outcome).eval()
+    x, *after = torch.randint(0, 8, (4, 3, 8))
+    actions = torch.tensor([[0, 1, 3], [2, 2, 1], [3, 0, 0]])
+    later = tuple(zip(after[1:], actions[1:], strict=True))
+    losses = model.loss(Batch(x, torch.zeros(3, 0), 0, after[0], actions[0], later))
+    vectors, expected = model.look_up(x), torch.zeros(3)
+    for step in range(3):
+        log_p = model.layer(vectors, model.table, actions[step][:, None])[0][:, 0]
+        if step:
+            expected -= log_p.gather(-1, after[step][..., None]).sum((1, 2)).detach() / 2
+        vectors = model.act(vectors, actions[step])
+    assert torch.allclose(losses.terms["l_later"], expected, atol=1e-4)
+    assert losses.weights["l_later"] == 1
+
+
 def test_weights_weigh_their_terms() -> None:
     model = small(weights=replace(TransitionWeights(), l_a=3.0, kl=0.0))
-    x, y = torch.rand(2, 3, 1, 16, 16)
-    losses = model.loss(Batch(x, torch.zeros(3, 0), 0, y, torch.tensor([0, 1, 3])))
+    x, y, z = torch.rand(3, 3, 1, 16, 16)
+    action = torch.tensor([0, 1, 3])
+    losses = model.loss(Batch(x, torch.zeros(3, 0), 0, y, action, ((z, action),)))
     assert losses.weights["l_a"] == 3
     assert losses.weights["kl"] == 0
     alone = model.loss(Batch(x, torch.zeros(3, 0)))
-    assert set(losses.terms) - set(alone.terms) == set(TransitionWeights.__dataclass_fields__)
+    weighed = set(TransitionWeights.__dataclass_fields__)
+    assert set(losses.terms) - set(alone.terms) == weighed
     own: MCQVAE = model.autoencoder
     assert torch.allclose(own.loss(Batch(x, torch.zeros(3, 0))).total, alone.total)
 
@@ -160,7 +182,7 @@ def test_what_is_measured_is_measured_on_all_actions() -> None:
     x, y = torch.randint(0, 8, (2, 5, 8))
     action = torch.tensor([0, 1, 2, 3, 0])
     found, expected = (
-        m.eval().transition_terms(m.look_up(x), x, y, action) for m in (few, everything)
+        m.eval().transition_terms(m.look_up(x), x, y, action)[0] for m in (few, everything)
     )
     assert torch.equal(found["l_a"], expected["l_a"])
 
@@ -175,14 +197,15 @@ def test_with_rivals_losses_are_those_of_the_same_actions_among_all() -> None:
     torch.manual_seed(1)
     tried = with_rivals(action, rivals=2, opposites=opposites(ACTIONS))
     torch.manual_seed(1)
-    found = few.transition_terms(few.look_up(x), x, y, action)
-    expected = everything.transition_terms(everything.look_up(x), x, y, action)
+    found, made = few.transition_terms(few.look_up(x), x, y, action)
+    expected, _ = everything.transition_terms(everything.look_up(x), x, y, action)
     for name in set(expected) - {"l_a"}:
         assert torch.allclose(found[name], expected[name], atol=1e-4), name
     log_p = everything.layer(everything.look_up(x), everything.table)[0]
     fit = log_p.gather(3, y[:, None, :, None].expand(-1, 5, -1, -1))[..., 0].sum(2)
     among = fit.gather(1, tried[:, :-1]).log_softmax(1)
     assert torch.allclose(found["l_a"], -among[:, 0], atol=1e-4)
+    assert torch.allclose(made, log_p[torch.arange(5), action], atol=1e-4)
 
 
 def test_pairs_that_are_not_compared_learn_what_their_own_action_makes() -> None:
@@ -192,7 +215,10 @@ def test_pairs_that_are_not_compared_learn_what_their_own_action_makes() -> None
         model.layer.network.noise_value.weight.data.zero_()
     x, y = torch.randint(0, 8, (2, 5, 8))
     action = torch.tensor([0, 1, 2, 3, 0])
-    found, expected = (m.transition_terms(m.look_up(x), x, y, action) for m in (some, everything))
+    (found, made), (expected, all_made) = (
+        m.transition_terms(m.look_up(x), x, y, action) for m in (some, everything)
+    )
+    assert torch.allclose(made, all_made, atol=1e-4)
     for name in set(expected) - {"l_a"}:
         assert torch.allclose(found[name], expected[name][: len(found[name])], atol=1e-4), name
     assert {name: len(term) for name, term in found.items() if len(term) < 5} == dict.fromkeys(

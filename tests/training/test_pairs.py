@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,41 @@ def test_batches_are_images_first_and_then_pairs_of_the_training_images() -> Non
     held_out = split["validation"].learnt(steps=PRETRAINING + 1)
     assert held_out.shape[1] == 3
     assert set(held_out[:, :2].ravel().tolist()) <= validation
+
+
+def test_later_batches_are_rows_of_pairs_that_follow_each_other() -> None:
+    model = build(repeats=3, repeats_from=PRETRAINING + 2)
+    split = with_batches_for(model, DATA).split
+    assert batch_indices(split["train"], step=PRETRAINING + 1, batch_size=8, seed=0).shape == (8, 3)
+    there_are = set(map(tuple, transitions(DATA).pairs["train"].tolist()))
+    again = ended = 0
+    for step in range(PRETRAINING + 2, 20):
+        rows = batch_indices(split["train"], step=step, batch_size=8, seed=0)
+        assert np.array_equal(rows, batch_indices(split["train"], step=step, batch_size=8, seed=0))
+        for row in rows.reshape(8, 3, 3).tolist():
+            assert set(map(tuple, row)) <= there_are
+            for (_, y, action), (x, _, following) in pairwise(row):
+                assert x == y
+                again += following == action
+                ended += following != action
+                possible = any((x, z, action) in there_are for z in range(len(DATA)))
+                assert (following == action) == possible
+    assert again > 0
+    assert ended > 0
+    held_out = split["validation"].learnt(steps=PRETRAINING + 1)
+    assert held_out.shape[1] == 9, "so that scores before and after are of the same loss"
+
+
+def test_rows_of_pairs_are_told_action_by_action() -> None:
+    model = build(repeats=2).eval()
+    split = with_batches_for(model, DATA).split["train"]
+    rows = split.batch(step=PRETRAINING, batch_size=6, seed=0)
+    batch = source(model, drawn=10**6).take(rows)
+    ((z, second),) = batch.later
+    assert batch.action is not None
+    assert batch.action.tolist() == rows[:, 2].tolist()
+    assert second.tolist() == rows[:, 5].tolist()
+    assert np.array_equal(z.numpy(), model.represent(DATA.images[rows[:, 4]]))
 
 
 def source(model: CTVAE, *, drawn: int) -> PairSource:
@@ -188,7 +224,16 @@ def test_a_training_that_ends_before_actions_are_learnt_says_so(capsys: Any) -> 
         assert told == (steps == PRETRAINING)
 
 
-@pytest.mark.parametrize("options", [{}, {"joint": True, "codebook_training": "ema"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"joint": True, "codebook_training": "ema"},
+        {"repeats": 3, "repeats_from": 5, "outcome": "expected"},
+        {"repeats": 2, "joint": True},
+    ],
+    ids=str,
+)
 def test_resuming_is_exact(tmp_path: Path, fingerprint: Any, options: dict[str, Any]) -> None:
     fit(build(**options), DATA, out=tmp_path / "straight", **TRAINING)
     for last in (3, 6):  # before and after the second stage begins

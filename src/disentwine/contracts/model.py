@@ -24,6 +24,7 @@ class Batch(NamedTuple):
         step: how many updates were made before this one, for schedules.
         y: what became of each image under an action, where pairs are learnt from.
         action: (n,) the number of that action.
+        later: what became of y under a further action, and that action; and so on.
     """
 
     x: Tensor
@@ -31,6 +32,7 @@ class Batch(NamedTuple):
     step: int = 0
     y: Tensor | None = None
     action: Tensor | None = None
+    later: tuple[tuple[Tensor, Tensor], ...] = ()
 
 
 class Losses(NamedTuple):

@@ -30,6 +30,7 @@ class TransitionWeights:
         l_id_y: nor does it when the graph is the identity (eq. 7).
         l_id_m: the graph of doing nothing is the identity (eq. 8).
         l_y: the action makes y of x (eq. 9).
+        l_later: further actions make what they should of what the layer itself made.
         l_a: of all actions, this one explains y best (eq. 10).
         kl: divergence of the edges from a fair coin (eq. 11 to 13).
         l_m: few edges (eq. 14).
@@ -40,6 +41,7 @@ class TransitionWeights:
     l_id_y: NonNegative = 1.0
     l_id_m: NonNegative = 0.01
     l_y: NonNegative = 1.0
+    l_later: NonNegative = 1.0
     l_a: NonNegative = 10.0
     kl: NonNegative = 1e-4
     l_m: NonNegative = 1e-3
@@ -57,8 +59,9 @@ def transition_terms(
     compared: int,
     tried: Callable[[Tensor], Tensor] | None,
     latent: bool,
-) -> dict[str, Tensor]:
-    """Every term of `TransitionWeights`, one value a pair; those of comparisons for some pairs only.
+) -> tuple[dict[str, Tensor], Tensor]:
+    """The terms of `TransitionWeights` that tell of one action, one value a pair, those of comparisons
+    for some pairs only; and log-probabilities (n, nodes, codes) of what each pair's action makes.
 
     Arguments:
         layer: what is learnt.
@@ -73,7 +76,7 @@ def transition_terms(
     """
     nodes = layer.nodes(vectors, table)
     some = slice(compared)
-    terms, graph = _comparison(
+    terms, graph, made = _comparison(
         layer, table, nodes[some], x[some], y[some], action[some], tried=tried, latent=latent
     )
     parts = [{"l_y": terms["l_y"], **_graph_terms(graph)}]
@@ -83,7 +86,9 @@ def transition_terms(
         log_p = layer.become(nodes[compared:], graph, table, own)
         l_y = negative_log_likelihood(log_p[:, 0], y[compared:])
         parts.append({"l_y": l_y, **_graph_terms(graph)})
-    return {**terms, **{name: torch.cat([part[name] for part in parts]) for name in parts[0]}}
+        made = torch.cat([made, log_p[:, 0]])
+    joined = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    return {**terms, **joined}, made
 
 
 def _comparison(
@@ -96,8 +101,9 @@ def _comparison(
     *,
     tried: Callable[[Tensor], Tensor] | None,
     latent: bool,
-) -> tuple[dict[str, Tensor], ActionGraph]:
-    """Losses of an action beside others and beside none; and the graph of each pair's own."""
+) -> tuple[dict[str, Tensor], ActionGraph, Tensor]:
+    """Losses of an action beside others and beside none; the graph of each pair's own, and what it
+    makes."""
     chosen = None if tried is None else tried(action)
     own = action if chosen is None else torch.zeros_like(action)
     graph = layer.graph(nodes, chosen)
@@ -121,7 +127,7 @@ def _comparison(
         "l_y": l_y,
         "l_a": l_a,
     }
-    return terms, graph.of(own)
+    return terms, graph.of(own), log_p[torch.arange(len(own), device=own.device), own]
 
 
 def _graph_terms(graph: ActionGraph) -> dict[str, Tensor]:

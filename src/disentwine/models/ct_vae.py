@@ -63,6 +63,9 @@ class CTVAE(Model):
             there are many.
         compared: share of an update's pairs that are held against other actions and against none;
             the others learn what their own makes of them, for a fraction of the time.
+        repeats: actions in a row that are learnt from, the same again where it leads on: each from
+            what the layer itself made of the one before, so that errors do not grow.
+        repeats_from: the update from which on; until then single actions, which take less time.
         weights: of the losses of the second stage.
         layer_width: numbers a node of the graph.
         messages: "attention" over all parents, or several rounds between "neighbours" on the grid of
@@ -98,6 +101,8 @@ class CTVAE(Model):
         two_way: bool = False,
         rivals: Count | None = None,
         compared: PositiveShare = 1.0,
+        repeats: Count = 1,
+        repeats_from: NonNegativeInt = 0,
         weights: TransitionWeights = WEIGHTS,
         layer_width: Count = 64,
         messages: Messages = "attention",
@@ -123,10 +128,13 @@ class CTVAE(Model):
             raise UsageError("rivals need known actions: leave it away where labels are 'latent'")
         if compared < 1 and labels == "latent":
             raise UsageError("compared=1 is needed where labels are 'latent': no pair has its own")
+        if repeats > 1 and labels == "latent":
+            raise UsageError("repeats=1 is needed where labels are 'latent': no action is known")
         self.image_shape, self.actions = image_shape, actions
         self.pretraining, self.joint, self.weights = pretraining, joint, weights
         self.labels, self.two_way = labels, two_way
         self.rivals, self.compared = rivals, compared
+        self.repeats, self.repeats_from = repeats, repeats_from
         self.register_buffer("places", torch.arange(len(actions)))
         self.layer_width, self.hidden = layer_width, hidden
         self.messages, self.heads, self.rounds = messages, heads, rounds
@@ -178,15 +186,23 @@ class CTVAE(Model):
         """Nothing where there are no pairs; x are codes, as y is where no images are given."""
         if batch.action is None or batch.y is None:
             return Losses({})
-        y = self._target(batch.y) if batch.y.is_floating_point() else batch.y
-        terms = self.transition_terms(vectors, x, y, batch.action)
+        terms, made = self.transition_terms(vectors, x, self._target(batch.y), batch.action)
+        if batch.later:
+            later = []
+            for y, action in batch.later:
+                made = self.layer(self._outcome(made), self.table, action[:, None])[0][:, 0]
+                later.append(negative_log_likelihood(made, self._target(y)))
+            terms["l_later"] = torch.stack(later).mean(0)
         # A term of some pairs counts as much as they do.
         share = {name: term.numel() / len(x) if term.dim() else 1.0 for name, term in terms.items()}
-        weights = {name: weight * share[name] for name, weight in asdict(self.weights).items()}
-        return Losses(terms, weights)
+        weights = asdict(self.weights)
+        return Losses(terms, {name: weights[name] * share[name] for name in terms})
 
     def _target(self, y: Tensor) -> Tensor:
-        """The codes of images y; one-hot with gradients where the autoencoder learns from them."""
+        """Codes as they are, and those of images; one-hot with gradients where the autoencoder learns
+        from them."""
+        if not y.is_floating_point():
+            return y
         if not self.joint:
             return self.indices(y)
         z = self.autoencoder.vectors(y)
@@ -195,8 +211,8 @@ class CTVAE(Model):
 
     def transition_terms(
         self, vectors: Tensor, x: Tensor, y: Tensor, action: Tensor
-    ) -> dict[str, Tensor]:
-        """Every loss of the second stage, see `action_losses.transition_terms`."""
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        """Losses of one action and what it makes, see `action_losses.transition_terms`."""
         learns, tried = self.training, None
         if learns and self.rivals is not None:
             tried = partial(with_rivals, rivals=self.rivals, opposites=opposites(self.actions))
@@ -247,10 +263,13 @@ class CTVAE(Model):
     @torch.no_grad()
     def act(self, vectors: Tensor, action: Tensor) -> Tensor:
         """What becomes of vectors (n, codebooks, positions, d) under an action (n,)."""
-        log_p = self.layer(vectors, self.table, self.places[action][:, None])[0][:, 0]
+        return self._outcome(self.layer(vectors, self.table, self.places[action][:, None])[0][:, 0])
+
+    def _outcome(self, log_p: Tensor) -> Tensor:
+        """The vectors (n, codebooks, positions, d) that log-probabilities (n, nodes, codes) stand for."""
         if self.outcome == "likeliest":
             return self.look_up(log_p.argmax(-1))
-        p = log_p.exp().unflatten(1, (self.codebooks, -1))
+        p = log_p.exp().view(len(log_p), self.codebooks, -1, self.codes)
         return torch.einsum("ncpk,ckd->ncpd", p, self.table)
 
     def apply(  # type: ignore[override]

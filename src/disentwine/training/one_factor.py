@@ -11,7 +11,7 @@ import numpy as np
 from disentwine.contracts.capabilities import LearnsActions, VariesOneFactor
 from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray
 from disentwine.errors import DataError
-from disentwine.training.pairs import pair_splits
+from disentwine.training.pair_splits import pair_splits
 
 
 class Groups(NamedTuple):
@@ -81,7 +81,7 @@ def with_batches_for(model: object, dataset: Dataset) -> Dataset:
         train = OneFactorSplit(dataset.factors, dataset.split["train"], varied=model.varied)
         split = {"train": train}
     elif isinstance(model, LearnsActions):
-        split = pair_splits(dataset, pretraining=model.pretraining)
+        split = pair_splits(dataset, model)
     else:
         return dataset
     view = copy(dataset)

@@ -10,77 +10,13 @@ import torch
 from torch import Tensor
 
 from disentwine.contracts.capabilities import LearnsActions
-from disentwine.contracts.dataset import Dataset, IndexArray
+from disentwine.contracts.dataset import IndexArray
 from disentwine.contracts.model import Batch
-from disentwine.data.splits import spread
-from disentwine.data.transitions import transitions
-from disentwine.errors import DataError
-from disentwine.training.sampling import BatchSource, batch_indices
+from disentwine.training.pair_splits import PairSplit
+from disentwine.training.sampling import BatchSource
 
-MOST_VALIDATION = 1024
-"""Images, or pairs, that a validation looks at."""
 CHUNK = 256
-
-
-class PairSplit:
-    """A split of images first and of pairs after `pretraining` steps.
-
-    Arguments:
-        images: (n,) indices.
-        pairs: (m, 3) indices of x and of y, and the action.
-        pretraining: steps.
-
-    >>> split = PairSplit(np.arange(4), np.array([[0, 1, 0], [1, 0, 1]]), pretraining=1)
-    >>> [split.batch(step=step, batch_size=2, seed=0).shape for step in (0, 1)]
-    [(2,), (2, 3)]
-    """
-
-    def __init__(self, images: IndexArray, pairs: IndexArray, *, pretraining: int) -> None:
-        self.images, self.pairs, self.pretraining = images, pairs, pretraining
-
-    def __len__(self) -> int:
-        return len(self.images)
-
-    def batch(self, *, step: int, batch_size: int, seed: int, stream: int = 0) -> IndexArray:
-        """Images (n,) or pairs (n, 3) of one step, a function of its arguments alone."""
-        early = step < self.pretraining
-        return batch_indices(
-            self.images if early else self.pairs,
-            step=step if early else step - self.pretraining,
-            batch_size=batch_size,
-            seed=seed,
-            stream=stream if early else stream + 2,
-        )
-
-    def learnt(self, *, steps: int) -> IndexArray:
-        """What the last of so many updates learnt from: images (n,) or pairs (m, 3)."""
-        return self.images if learns_images(steps, pretraining=self.pretraining) else self.pairs
-
-
-def learns_images(steps: int, *, pretraining: int) -> bool:
-    """Whether the last of so many updates learnt images, before pairs; at the start, the first.
-
-    >>> [learns_images(steps, pretraining=2) for steps in range(4)]
-    [True, True, True, False]
-    """
-    return max(steps - 1, 0) < pretraining
-
-
-def pair_splits(dataset: Dataset, *, pretraining: int) -> dict[str, Any]:
-    """What a model that learns actions is trained and validated on."""
-    pairs = transitions(dataset).pairs
-    if len(pairs["validation"]) == 0:
-        raise DataError(
-            "no two validation images differ by one step of one factor: give the data set more images"
-        )
-    return {
-        "train": PairSplit(dataset.split["train"], pairs["train"], pretraining=pretraining),
-        "validation": PairSplit(
-            spread(dataset.split["validation"], MOST_VALIDATION),
-            pairs["validation"][:MOST_VALIDATION],
-            pretraining=pretraining,
-        ),
-    }
+"""Images encoded at once."""
 
 
 class PairSource:
@@ -107,14 +43,17 @@ class PairSource:
     def take(self, indices: IndexArray, *, step: int = 0) -> Batch:
         if indices.ndim == 1:
             return self.images.take(indices, step=step)
-        x, y, action = indices.T
-        what = torch.from_numpy(action.copy()).to(self.images.device)
+        x, *ends = indices[:, 0], *indices[:, 1::3].T
+        actions = torch.from_numpy(indices[:, 2::3].T.copy()).to(self.images.device)
         if self.model.joint or not self._learning():
-            first, second = (self.images.take(side, step=step) for side in (x, y))
-            return first._replace(y=second.x, action=what)
-        codes = self._codes(np.concatenate([x, y]))
-        u = self.images.factors.index_select(0, torch.from_numpy(x.copy()))
-        return Batch(codes[: len(x)], u.to(what.device), step, codes[len(x) :], what)
+            first, *others = (self.images.take(side, step=step) for side in (x, *ends))
+            made = [other.x for other in others]
+        else:
+            codes, *made = torch.split(self._codes(np.concatenate([x, *ends])), len(x))
+            u = self.images.factors.index_select(0, torch.from_numpy(x.copy()))
+            first = Batch(codes, u.to(actions.device), step)
+        later = tuple(zip(made[1:], actions[1:], strict=True))
+        return first._replace(y=made[0], action=actions[0], later=later)
 
     def _learning(self) -> bool:
         """Whether this is an update; validations see images, so that they measure all there is."""

@@ -19,7 +19,8 @@ from disentwine.contracts.players import frozen
 from disentwine.errors import CheckpointError, DivergenceError, UsageError
 from disentwine.training.averaging import Average
 from disentwine.training.checkpoint import TRAINING, WEIGHTS, Checkpoint, load_weights
-from disentwine.training.pairs import PairSource, PairSplit, learns_images
+from disentwine.training.pair_splits import HeldOut, learns_images
+from disentwine.training.pairs import PairSource
 from disentwine.training.player import Player, players_of
 from disentwine.training.sampling import BatchSource, batch_indices, in_mixed_order
 from disentwine.training.versions import versions
@@ -150,7 +151,7 @@ class Trainer:
         """Mean of every term that the last update learnt from, over the validation split, with noise
         that is the same every time."""
         held_out: Any = self.dataset.split["validation"]
-        if isinstance(held_out, PairSplit):
+        if isinstance(held_out, HeldOut):
             held_out = held_out.learnt(steps=self.step)
         indices = in_mixed_order(held_out)
         self.model.eval()
@@ -171,7 +172,7 @@ class Trainer:
         model, held_out = self.model, cast(Any, self.dataset.split["validation"])
         if not isinstance(model, NamesActions) or not model.nameless or self._early(self.step):
             return
-        x, y, action = held_out.pairs.T
+        x, y, action = held_out.pairs[:, :3].T
         with fixed_noise(self.seed), self.as_kept():
             model.match(self.dataset.images[x], self.dataset.images[y], action)
 

@@ -1,0 +1,130 @@
+"""Which images, pairs or rows of pairs a model that learns actions is trained and validated on."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from disentwine.contracts.capabilities import LearnsActions
+from disentwine.contracts.dataset import Dataset, IndexArray
+from disentwine.data.splits import spread
+from disentwine.data.transitions import transitions
+from disentwine.errors import DataError
+from disentwine.training.following import Following
+from disentwine.training.sampling import batch_indices
+
+MOST_VALIDATION = 1024
+"""Images, or pairs, that a validation looks at."""
+
+
+class PairSplit:
+    """A split of images first, of pairs after `pretraining` steps, and of pairs that follow each other
+    from step `repeats_from` on.
+
+    Arguments:
+        images: (n,) indices.
+        pairs: (m, 3) indices of x and of y, and the action.
+        pretraining: steps.
+        repeats: pairs in a row.
+        repeats_from: the step from which on.
+
+    >>> split = PairSplit(np.arange(4), np.array([[0, 1, 0], [1, 0, 1]]), pretraining=1)
+    >>> [split.batch(step=step, batch_size=2, seed=0).shape for step in (0, 1)]
+    [(2,), (2, 3)]
+    """
+
+    def __init__(
+        self,
+        images: IndexArray,
+        pairs: IndexArray,
+        *,
+        pretraining: int,
+        repeats: int = 1,
+        repeats_from: int = 0,
+    ) -> None:
+        self.images, self.pairs, self.pretraining = images, pairs, pretraining
+        self.repeats, self.repeats_from = repeats, repeats_from
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def batch(self, *, step: int, batch_size: int, seed: int, stream: int = 0) -> IndexArray:
+        """Images (n,), pairs (n, 3) or rows of pairs (n, 3 * repeats) of one step, a function of its
+        arguments alone."""
+        early = step < self.pretraining
+        chosen = batch_indices(
+            self.images if early else self.pairs,
+            step=step if early else step - self.pretraining,
+            batch_size=batch_size,
+            seed=seed,
+            stream=stream if early else stream + 2,
+        )
+        if early or self.repeats == 1 or step < self.repeats_from:
+            return chosen
+        rng = np.random.default_rng([seed, step, stream])
+        return self.following.rows(chosen, repeats=self.repeats, rng=rng)
+
+    @cached_property
+    def following(self) -> Following:
+        return Following(self.pairs)
+
+
+class HeldOut:
+    """What validations look at: images while they are learnt, then rows of pairs.
+
+    Arguments:
+        images: (n,) indices.
+        pairs: (m, 3 * repeats) indices of x and of y, and the action; those of the next; and so on.
+        pretraining: steps.
+    """
+
+    def __init__(self, images: IndexArray, pairs: IndexArray, *, pretraining: int) -> None:
+        self.images, self.pairs, self.pretraining = images, pairs, pretraining
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def learnt(self, *, steps: int) -> IndexArray:
+        """What is held against the last of so many updates: images (n,) or pairs."""
+        return self.images if learns_images(steps, pretraining=self.pretraining) else self.pairs
+
+
+def learns_images(steps: int, *, pretraining: int) -> bool:
+    """Whether the last of so many updates learnt images, before pairs; at the start, the first.
+
+    >>> [learns_images(steps, pretraining=2) for steps in range(4)]
+    [True, True, True, False]
+    """
+    return max(steps - 1, 0) < pretraining
+
+
+def pair_splits(dataset: Dataset, model: LearnsActions) -> dict[str, Any]:
+    """What a model that learns actions is trained and validated on."""
+    pairs = transitions(dataset).pairs
+    if len(pairs["validation"]) == 0:
+        raise DataError(
+            "no two validation images differ by one step of one factor: give the data set more images"
+        )
+    # Rows from the start, also while single actions are learnt: or the scores before and after
+    # would be of different losses.
+    rows = Following(pairs["validation"]).rows(
+        pairs["validation"][:MOST_VALIDATION],
+        repeats=model.repeats,
+        rng=np.random.default_rng(0),
+    )
+    return {
+        "train": PairSplit(
+            dataset.split["train"],
+            pairs["train"],
+            pretraining=model.pretraining,
+            repeats=model.repeats,
+            repeats_from=model.repeats_from,
+        ),
+        "validation": HeldOut(
+            spread(dataset.split["validation"], MOST_VALIDATION),
+            rows,
+            pretraining=model.pretraining,
+        ),
+    }
