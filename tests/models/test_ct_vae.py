@@ -76,7 +76,7 @@ def test_wrong_actions_are_told(images: np.ndarray) -> None:
         small(rivals=2, labels="latent")
     with pytest.raises(UsageError, match="compared=1 is needed"):
         small(compared=0.5, labels="latent")
-    with pytest.raises(UsageError, match="repeats=1 is needed"):
+    with pytest.raises(UsageError, match="repeats need known actions"):
         small(repeats=2, labels="latent")
     with pytest.raises(UsageError, match=r"no action '\+z'"):
         small().apply(images, "+z")
@@ -117,7 +117,7 @@ def test_both_ways_are_the_mean_of_an_action_and_of_its_opposite(images: np.ndar
     assert np.allclose(two.retrieve(x, y), expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("term", list(TransitionWeights.__dataclass_fields__))
+@pytest.mark.parametrize("term", [*TransitionWeights.__dataclass_fields__, "l_later"])
 def test_every_loss_reaches_the_layer_and_only_the_layer(term: str) -> None:
     model = small(edges="sampled").train()
     x, y, z = torch.rand(3, 3, 1, 16, 16)
@@ -157,7 +157,7 @@ def test_weights_weigh_their_terms() -> None:
     assert losses.weights["l_a"] == 3
     assert losses.weights["kl"] == 0
     alone = model.loss(Batch(x, torch.zeros(3, 0)))
-    weighed = set(TransitionWeights.__dataclass_fields__)
+    weighed = {*TransitionWeights.__dataclass_fields__, "l_later"}
     assert set(losses.terms) - set(alone.terms) == weighed
     own: MCQVAE = model.autoencoder
     assert torch.allclose(own.loss(Batch(x, torch.zeros(3, 0))).total, alone.total)

@@ -320,20 +320,30 @@ def test_an_empty_split_is_told(build: Any, pictures: Arrays) -> None:
         fit(build(), Arrays(images=images, validation=0.0), steps=1)
 
 
-def test_options_that_came_later_leave_recipes_of_before_as_they_were() -> None:
+@pytest.mark.parametrize(
+    ("name", "younger"),
+    [
+        ("dip-vae-ii", {"start_beta": 60.0, "warm_up_steps": 9}),
+        ("ct-vae", {"repeats": 3, "repeats_from": 9}),
+    ],
+)
+def test_options_that_came_later_leave_recipes_of_before_as_they_were(
+    name: str, younger: dict[str, Any]
+) -> None:
     """Studies find their runs by the digest of the recipe."""
-    options = {
-        "training": {"averaged": 5, "revive": True, "start": "a", "weight_decay": 0.1},
-        "model": {"start_beta": 60.0, "warm_up_steps": 9},
-    }
-    model = {"name": "dip-vae-ii"}
+    model = {"name": name}
+    training = {"averaged": 5, "revive": True, "start": "a", "weight_decay": 0.1}
+    assert younger.keys() <= set(YOUNGER["model"])
+    assert training.keys() == set(YOUNGER["training"])
     before = parse_recipe(SMALL | {"model": model}, source="here.yaml")
-    later = parse_recipe(SMALL | options | {"model": model | options["model"]}, source="here.yaml")
+    later = parse_recipe(
+        SMALL | {"model": model | younger, "training": training}, source="here.yaml"
+    )
     without, written = (yaml.safe_load(recipe.to_yaml()) for recipe in (before, later))
-    for section, names in YOUNGER.items():
-        assert getattr(before, section).keys() >= set(names)
-        assert not set(names) & set(without[section])
-        assert {name: written[section][name] for name in names} == options[section]
+    for section, options in (("model", younger), ("training", training)):
+        assert getattr(before, section).keys() >= options.keys()
+        assert not options.keys() & without[section].keys()
+        assert {key: written[section][key] for key in options} == options
     for recipe in (before, later):
         assert parse_recipe(yaml.safe_load(recipe.to_yaml()), source="here.yaml") == recipe
 

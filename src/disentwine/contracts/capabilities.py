@@ -170,15 +170,15 @@ class LearnsActions(Protocol):
         pretraining: updates on images alone, before those on pairs.
         joint: whether images are learnt further with the pairs. Otherwise their codes stay as they
             are, and pairs in training are pairs of codes.
-        repeats: actions in a row that are learnt from, the same again where it leads on.
-        repeats_from: the update from which on; single actions before.
+        repeats: actions in a row that are learnt from, the same again where it leads on; one if none.
+        repeats_from: the update from which on; single actions before. The first if none.
     """
 
     actions: tuple[str, ...]
     pretraining: int
     joint: bool
-    repeats: int
-    repeats_from: int
+    repeats: int | None
+    repeats_from: int | None
 
     def indices(self, x: Tensor) -> Tensor:
         """The codes (n, d) that stand for images, as whole numbers."""

@@ -29,8 +29,7 @@ class TransitionWeights:
         l_x: doing nothing changes nothing (eq. 6).
         l_id_y: nor does it when the graph is the identity (eq. 7).
         l_id_m: the graph of doing nothing is the identity (eq. 8).
-        l_y: the action makes y of x (eq. 9).
-        l_later: further actions make what they should of what the layer itself made.
+        l_y: the action makes y of x (eq. 9); and of l_later, the same of the actions that follow.
         l_a: of all actions, this one explains y best (eq. 10).
         kl: divergence of the edges from a fair coin (eq. 11 to 13).
         l_m: few edges (eq. 14).
@@ -41,7 +40,6 @@ class TransitionWeights:
     l_id_y: NonNegative = 1.0
     l_id_m: NonNegative = 0.01
     l_y: NonNegative = 1.0
-    l_later: NonNegative = 1.0
     l_a: NonNegative = 10.0
     kl: NonNegative = 1e-4
     l_m: NonNegative = 1e-3
@@ -60,8 +58,8 @@ def transition_terms(
     tried: Callable[[Tensor], Tensor] | None,
     latent: bool,
 ) -> tuple[dict[str, Tensor], Tensor]:
-    """The terms of `TransitionWeights` that tell of one action, one value a pair, those of comparisons
-    for some pairs only; and log-probabilities (n, nodes, codes) of what each pair's action makes.
+    """Every term of `TransitionWeights`, one value a pair, those of comparisons for some pairs only;
+    and log-probabilities (n, nodes, codes) of what each pair's action makes.
 
     Arguments:
         layer: what is learnt.

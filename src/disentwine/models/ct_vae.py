@@ -64,8 +64,9 @@ class CTVAE(Model):
         compared: share of an update's pairs that are held against other actions and against none;
             the others learn what their own makes of them, for a fraction of the time.
         repeats: actions in a row that are learnt from, the same again where it leads on: each from
-            what the layer itself made of the one before, so that errors do not grow.
-        repeats_from: the update from which on; until then single actions, which take less time.
+            what the layer itself made of the one before, so that errors do not grow; one when omitted.
+        repeats_from: the update from which on; until then single actions, which take less time. From
+            the first on when omitted.
         weights: of the losses of the second stage.
         layer_width: numbers a node of the graph.
         messages: "attention" over all parents, or several rounds between "neighbours" on the grid of
@@ -101,8 +102,8 @@ class CTVAE(Model):
         two_way: bool = False,
         rivals: Count | None = None,
         compared: PositiveShare = 1.0,
-        repeats: Count = 1,
-        repeats_from: NonNegativeInt = 0,
+        repeats: Count | None = None,
+        repeats_from: NonNegativeInt | None = None,
         weights: TransitionWeights = WEIGHTS,
         layer_width: Count = 64,
         messages: Messages = "attention",
@@ -128,8 +129,8 @@ class CTVAE(Model):
             raise UsageError("rivals need known actions: leave it away where labels are 'latent'")
         if compared < 1 and labels == "latent":
             raise UsageError("compared=1 is needed where labels are 'latent': no pair has its own")
-        if repeats > 1 and labels == "latent":
-            raise UsageError("repeats=1 is needed where labels are 'latent': no action is known")
+        if repeats is not None and labels == "latent":
+            raise UsageError("repeats need known actions: leave it away where labels are 'latent'")
         self.image_shape, self.actions = image_shape, actions
         self.pretraining, self.joint, self.weights = pretraining, joint, weights
         self.labels, self.two_way = labels, two_way
@@ -195,7 +196,7 @@ class CTVAE(Model):
             terms["l_later"] = torch.stack(later).mean(0)
         # A term of some pairs counts as much as they do.
         share = {name: term.numel() / len(x) if term.dim() else 1.0 for name, term in terms.items()}
-        weights = asdict(self.weights)
+        weights = {**asdict(self.weights), "l_later": self.weights.l_y}
         return Losses(terms, {name: weights[name] * share[name] for name in terms})
 
     def _target(self, y: Tensor) -> Tensor:

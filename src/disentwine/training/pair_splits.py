@@ -111,7 +111,7 @@ def pair_splits(dataset: Dataset, model: LearnsActions) -> dict[str, Any]:
     # would be of different losses.
     rows = Following(pairs["validation"]).rows(
         pairs["validation"][:MOST_VALIDATION],
-        repeats=model.repeats,
+        repeats=model.repeats or 1,
         rng=np.random.default_rng(0),
     )
     return {
@@ -119,8 +119,8 @@ def pair_splits(dataset: Dataset, model: LearnsActions) -> dict[str, Any]:
             dataset.split["train"],
             pairs["train"],
             pretraining=model.pretraining,
-            repeats=model.repeats,
-            repeats_from=model.repeats_from,
+            repeats=model.repeats or 1,
+            repeats_from=model.repeats_from or 0,
         ),
         "validation": HeldOut(
             spread(dataset.split["validation"], MOST_VALIDATION),
