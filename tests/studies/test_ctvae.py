@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from disentwine.studies.ctvae import CTVAE, PUBLISHED, SETTINGS, VARIANTS, figures, more
+from disentwine.studies.ctvae import CTVAE, PUBLISHED, SETTINGS, SINGLE, VARIANTS, figures, more
 from disentwine.studies.ctvae_measures import measure
 from disentwine.studies.study import result_rows
 from disentwine.studies.trial import Outcome, Trial
@@ -68,7 +68,7 @@ def test_published_numbers_stand_beside_the_papers_own_pictures_only() -> None:
 def test_variants_are_compared_with_one_seed() -> None:
     trials = CTVAE.trials("paper", (3, 4, 5))
     noted = [trial for trial in trials if trial.note]
-    assert {trial.note for trial in noted} == set(VARIANTS)
+    assert {trial.note for trial in noted} == {*VARIANTS, SINGLE}
     assert {trial.seed for trial in noted} == {3}
     plain = {(trial.data, trial.seed) for trial in trials if not trial.note}
     assert len(plain) == len(trials) - len(noted) >= 3
@@ -77,12 +77,13 @@ def test_variants_are_compared_with_one_seed() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("labels", ["known", "latent"])
 def test_everything_is_measured_and_drawn(tmp_path: Path, labels: str) -> None:
+    unnamed = ("model.rivals=null", "model.compared=1", "model.repeats=null")
     trial = Trial(
         "ct-vae",
         "shapes3d",
         0,
         "ct-vae-shapes3d",
-        (*TINY, f"model.labels={labels}", "model.rivals=null", "model.compared=1"),
+        (*TINY, f"model.labels={labels}", *unnamed),
     )
     quick = partial(measure, most=12, reader_steps=1, siamese_steps=1)
     outcome = make_trial(trial, tmp_path, quick)

@@ -56,15 +56,30 @@ VARIANTS = {
         "model.compared=1",
         "model.messages=attention",
         "model.outcome=likeliest",
+        "model.repeats=null",
     ),
     "attention": ("model.messages=attention",),
     "joint": ("model.joint=true",),
-    "latent actions": ("model.labels=latent", "model.rivals=null", "model.compared=1"),
+    "latent actions": (
+        "model.labels=latent",
+        "model.rivals=null",
+        "model.compared=1",
+        "model.repeats=null",
+    ),
 }
 """What is compared on one data set and with one seed."""
 
 COMPARED_ON = "cars3d"
-QUICK = ("training.steps=16", "model.pretraining=8", "training.batch_size=16")
+
+SINGLE = "single actions"
+"""The note of trainings without the rows of actions that some recipes have, with one seed too."""
+
+QUICK = (
+    "training.steps=16",
+    "model.pretraining=8",
+    "model.repeats_from=12",
+    "training.batch_size=16",
+)
 
 PUBLISHED: Published = {
     ("ct-vae", data, metric): value
@@ -91,10 +106,15 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
             found[pictures] = setting
     made = [_trial(setting, seed) for seed in seeds for setting in found.values()]
     compared = found.get(COMPARED_ON, OWN)
-    return made + [
-        replace(_trial(compared, seeds[0], *overrides, note=note), stage=2)
-        for note, overrides in VARIANTS.items()
+    single = ("model.repeats=null", "model.repeats_from=null")
+    variants = [
+        _trial(compared, seeds[0], *overrides, note=note) for note, overrides in VARIANTS.items()
+    ] + [
+        _trial(setting, seeds[0], *single, note=SINGLE)
+        for setting in found.values()
+        if _trial(setting, seeds[0]).read_recipe().model["repeats"]
     ]
+    return made + [replace(trial, stage=2) for trial in variants]
 
 
 def _trial(setting: Setting, seed: int, *more: str, note: str = "") -> Trial:
