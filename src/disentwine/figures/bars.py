@@ -29,6 +29,8 @@ LETTERS = 130
 
 COLOURS = (BLUE, GREEN, PINK, ORANGE)
 HEIGHT = 560
+GROUP = 132
+"""Pixels that a group needs at least, for a name of eight or nine letters."""
 
 
 def grouped_bars(
@@ -59,7 +61,7 @@ def grouped_bars(
     heights, errors, lines = (np.asarray(v, dtype=float) for v in (values, spreads, published))
     if {heights.shape, errors.shape, lines.shape} != {(len(groups), len(bars))}:
         raise UsageError(f"{len(groups)} groups, {len(bars)} bars do not fit {heights.shape}")
-    figure = new_figure(WIDTH, HEIGHT, layout="constrained")
+    figure = new_figure(max(WIDTH, GROUP * len(groups)), HEIGHT, layout="constrained")
     axes = figure.subplots()
     tidy(axes)
     width = 0.8 / len(bars)
