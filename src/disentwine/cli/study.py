@@ -35,7 +35,11 @@ def study(
     ] = None,
     stages: Annotated[
         int | None,
-        typer.Option(min=1, help="How many stages to make, the most telling come first."),
+        typer.Option(
+            min=1,
+            help="How many stages to make, the most telling come first; the study's guide in docs/ "
+            "says what each holds. By default as many as the study has, or says.",
+        ),
     ] = None,
     finished: Annotated[
         bool,

@@ -12,6 +12,7 @@ from disentwine.studies.betavae import (
     HOW_TO_READ,
     LONG_SAVES,
     LONG_STEPS,
+    NOT_ALIKE,
     QUICKLY,
     SCORE_COLUMNS,
     SYSTEMS_OF_OURS,
@@ -217,7 +218,7 @@ DIPVAE = Study(
     figures=figures,
     watch={"paper": watch, "smoke": WATCH_QUICKLY},
     more=more,
-    remarks=(SYSTEMS_OF_OURS, HOW_TO_READ),
+    remarks=(SYSTEMS_OF_OURS, NOT_ALIKE, HOW_TO_READ),
     stages=2,
     runs="disentangling",
 )

@@ -24,7 +24,11 @@ from disentwine.training.run import Run
 from disentwine.training.storage import write_atomically
 
 BARS = {"z-diff-no-shape": "Z-diff, 4 factors", "z-diff": "Z-diff, 5 factors", "sap": "SAP"}
-WATCHED = {"z-diff": "Z-diff", "sap": "SAP", "reconstruction-error": "reconstruction error"}
+WATCHED = {
+    "z-diff": "Z-diff, 5 factors, validation",
+    "sap": "SAP, validation",
+    "reconstruction-error": "reconstruction error",
+}
 VALUES, FRAMES = 7, 15
 MOST_ROWS = 10
 IMAGES = 500

@@ -104,15 +104,17 @@ def run_study(
         outcomes = finished()
         if not outcomes:
             raise StudyError(
-                f"no training of the study is finished yet in {runs}, nor recorded in {records}"
+                f"none of the trainings that the data at hand allow (see DISENTWINE_DATA) is finished "
+                f"yet in {runs}, nor recorded in {records}"
             )
         write_records(outcomes, runs, records)
         target = folder
         if len(outcomes) < told:
             target = make_folder(kept / "results")
             warn(
-                f"{before} tells of {told} trainings and stays as it is; results of the {len(outcomes)} "
-                f"that are finished and whose data are at hand (see DISENTWINE_DATA) are in {target}"
+                f"{before} tells of {told} trainings ({command_told(before)}) and stays as it is; results "
+                f"of the {len(outcomes)} that are asked for now, finished, and whose data are at hand "
+                f"(see DISENTWINE_DATA) are in {target}"
             )
         results, page, tables = write_study(
             study,
@@ -173,6 +175,14 @@ def trainings_told(path: Path) -> int:
         return int(json.loads(path.read_bytes())["trials"]["finished"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0
+
+
+def command_told(path: Path) -> str:
+    """The command that a file of results says it was made by."""
+    try:
+        return str(json.loads(path.read_bytes())["command"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "by a command it does not name"
 
 
 def records_of(study: Study, folder: Path) -> Path:
