@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
@@ -53,6 +53,7 @@ def course_curves(
     marks: Sequence[float] = (),
     logarithmic: bool = False,
     ticks: Sequence[float] = (),
+    steep: Collection[str] = (),
 ) -> Figure:
     """A panel for each score, a curve for each model.
 
@@ -62,6 +63,7 @@ def course_curves(
         marks: places on it to draw a line at.
         logarithmic: the horizontal axis, which leaves out what is not above 0.
         ticks: numbers to write on it; by default round ones.
+        steep: scores that fall by orders of magnitude, whose own axis is logarithmic.
 
     >>> course = Course("vae", at=[1, 10, 30], scores={"SAP": [0.1, 0.2, 0.3]})
     >>> figure = course_curves([course], across="minutes", marks=[10], logarithmic=True)
@@ -86,9 +88,15 @@ def course_curves(
             shown = (x > 0) & np.isfinite(y) if logarithmic else np.isfinite(y)
             style = {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.6}
             style["markevery"] = MARKERS_APART
-            if i >= len(STYLES):  # colours come again
-                style |= {"linestyle": "--", "markerfacecolor": PAPER}
+            again = i // len(STYLES)  # colours come again
+            if again:
+                style |= {"linestyle": "--" if again == 1 else ":", "markerfacecolor": PAPER}
             (handles[course.name],) = axes.plot(x[shown], y[shown], **style)
+        if name in steep:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter(NullFormatter())
         for mark in marks:
             axes.axvline(mark, color=HAIRLINE, linewidth=0.9, linestyle=(0, (2, 3)), zorder=0)
         if logarithmic:

@@ -24,6 +24,8 @@ from disentwine.training.run import Run
 from disentwine.training.storage import write_atomically
 
 BARS = {"z-diff-no-shape": "Z-diff, 4 factors", "z-diff": "Z-diff, 5 factors", "sap": "SAP"}
+EARLIEST = 0.01
+"""Of a training's time, the first point of its curve."""
 WATCHED = {
     "z-diff": "Z-diff, 5 factors, validation",
     "sap": "SAP, validation",
@@ -125,9 +127,12 @@ def course_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
             course = outcome.course if outcome.trial.data == data else ()
             if len(course) < 2 or outcome.trial.note == "untrained":
                 continue
-            minutes = [record["seconds"] / 60 for record in course[1:]]
+            # One that was interrupted at once has a point there, which would squeeze all others.
+            first = EARLIEST * course[-1]["seconds"]
+            late = [record for record in course[1:] if record["seconds"] >= first]
+            minutes = [record["seconds"] / 60 for record in late]
             scores = {
-                title: [record["scores"].get(name, np.nan) for record in course[1:]]
+                title: [record["scores"].get(name, np.nan) for record in late]
                 for name, title in WATCHED.items()
             }
             shown = figures.Course(_label(_key(outcome)), minutes, scores)
@@ -139,6 +144,7 @@ def course_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
                 across="minutes on one core",
                 marks=MINUTES,
                 logarithmic=True,
+                steep=[WATCHED["reconstruction-error"]],
             )
             path = figures.save_figure(figure, folder / f"course-{data}.png")
             drawn.append((f"Scores over the time of training on {data}", path))
