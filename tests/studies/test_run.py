@@ -92,7 +92,9 @@ def test_results_of_more_trainings_are_not_replaced_by_those_of_fewer(study, tmp
     both = trial(), trial("other", overrides=(*QUICK, "training.steps=3"))
     before = run_study(study(*both), out=tmp_path).results.read_bytes()
     written = run_study(study(both[0]), out=tmp_path)
-    assert "tells of 2 trainings and stays as it is" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "tells of 2 trainings (disentwine study tiny --profile paper --seeds" in told
+    assert "and stays as it is" in told
     assert written.results == tmp_path / "runs" / "results" / "tiny.json"
     assert systems(written.results.parent) == ["vae"]
     assert (tmp_path / "tiny.json").read_bytes() == before

@@ -222,8 +222,9 @@ SYSTEMS_OF_OURS = (
 NOT_ALIKE = (
     "Not all are trained alike: a training is 10,000 updates of 64 images; of DIP-VAE-II and "
     "beta-TCVAE 3,000 of 256, since few images tell little of what they ask for; of DC-IGN "
-    "40,000, of InfoGAN 8,000. InfoGAN and FactorVAE have a smaller network. Rows called *long* have 90 minutes of one core; "
-    "scores after so many minutes are of validation images, and of trainings that long only."
+    "40,000, of InfoGAN 8,000. InfoGAN and FactorVAE have a smaller network. Rows called *long* "
+    "have 90 minutes of one core; scores after so many minutes are of validation images, and "
+    "of trainings that long only."
 )
 
 HOW_TO_READ = (
