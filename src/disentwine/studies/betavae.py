@@ -9,12 +9,14 @@ from pathlib import Path
 from disentwine.studies.disentangling import (
     DATA,
     LONG,
+    LONG_SAVES,
     MANY_PAIRS,
     MINUTES,
     STEPS,
     annealed,
     best_setting,
     data_at_hand,
+    lengthened,
     measure,
     quick_training,
     training,
@@ -44,8 +46,10 @@ STEPS_OF_DC_IGN = 4 * STEPS
 SMALL_BATCH = ("training.learning_rate=.001", "training.final_learning_rate=.0001")
 """DC-IGN's batches are the images that differ in one factor alone: some ten, not 64."""
 
-LONG_STEPS, LONG_SAVES, LONG_BETA = 18 * STEPS, 45, 60
+LONG_STEPS, LONG_BETA = 18 * STEPS, 60
 """An hour and a half on one core, for the course of a training."""
+TIMES = {"dc-ign": 15, "infogan": 10}
+"""That these are lengthened by, to take as long."""
 
 UNTRAINED = ("training.learning_rate=1.0e-12", "training.final_learning_rate=null")
 """One update that changes nothing."""
@@ -85,6 +89,11 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     made += [beta_vae(main, seed, beta, stage=2) for beta in NEXT_BETAS for seed in seeds]
     made += [training("infogan", main, s, steps=INFOGAN_STEPS, stage=2) for s in seeds]
     made += long_vaes(main, seeds[0], stage=3)
+    made += [
+        lengthened(trial, times=TIMES[trial.system], stage=3)
+        for trial in made
+        if trial.system in TIMES and trial.seed == seeds[0]
+    ]
     rest = [beta for beta in BETAS if beta not in FIRST_BETAS + NEXT_BETAS]
     made += [beta_vae(main, seed, beta, stage=4) for beta in rest for seed in seeds]
     twice = partial(training, "dc-ign", main, note="2 dimensions", steps=STEPS_OF_DC_IGN, stage=4)

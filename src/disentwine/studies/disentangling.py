@@ -55,6 +55,8 @@ LONG = "long"
 SAVES = 10
 """Checkpoints of a training; at each of them it is measured."""
 
+LONG_SAVES = 45
+
 MINUTES = (10, 30, 90)
 """When the score of a training is told."""
 
@@ -108,6 +110,14 @@ def training(
     )
     recipe = RECIPES.get(system, "beta-vae-shapes2d")
     return Trial(system, data, seed, recipe, overrides, note=note, stage=stage)
+
+
+def lengthened(trial: Trial, *, times: int, stage: int) -> Trial:
+    """The same training with so many times the updates, for the course of it."""
+    steps = times * trial.read_recipe().training["steps"]
+    longer = f"training.steps={steps}", f"training.save_every={steps // LONG_SAVES}"
+    note = f"{trial.note} {LONG}".strip()
+    return replace(trial, note=note, stage=stage, overrides=(*trial.overrides, *longer))
 
 
 def annealed(trial: Trial) -> Trial:
