@@ -14,11 +14,13 @@ from PIL import Image
 
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses, Model
+from disentwine.contracts.score import Score
 from disentwine.data import Folder
 from disentwine.errors import CheckpointError, DataError, DisentwineError
 from disentwine.models import MODELS, VAE
 from disentwine.nn.pictures import accepts_pictures
 from disentwine.report import evaluate, evaluate_run, write_report
+from disentwine.report.kept import keep_scores
 from disentwine.report.page import Picture, Section, Table, write_page
 from disentwine.training.fit import fit
 from disentwine.training.run import Run, load_run
@@ -97,6 +99,16 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = VAE.for_data(data, latent=3, network="mlp")
     fit(model, data, steps=30, log_every=10, batch_size=16, learning_rate=0.01, out=path)
     return path
+
+
+def test_a_page_tells_what_was_measured_before_with_the_same_weights(trained: Path) -> None:
+    run = load_run(trained)
+    keep_scores(run, [Score("dci-disentanglement", 0.123456, n=7)])
+    html = write_report(run).read_text(encoding="utf-8")
+    assert html.count("dci-disentanglement") == 1
+    assert "reconstruction-error" in html
+    (trained / "evaluation.json").unlink()
+    assert "dci-disentanglement" not in write_report(run).read_text(encoding="utf-8")
 
 
 def test_a_page_needs_no_other_file(trained: Path) -> None:

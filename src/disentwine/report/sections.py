@@ -10,10 +10,12 @@ from collections.abc import Callable
 
 from disentwine import figures
 from disentwine.contracts.capabilities import Generates, LearnsActions, Opposed
+from disentwine.contracts.score import Score
 from disentwine.data.splits import spread
 from disentwine.nn.pictures import to_uint8
 from disentwine.report.action_sections import actions, confusions
 from disentwine.report.interventions import adjacency, causes, effects, interventions
+from disentwine.report.kept import kept_scores
 from disentwine.report.layers import layers
 from disentwine.report.page import Picture, Section, Table
 from disentwine.report.subject import Subject, number
@@ -85,7 +87,9 @@ def losses(subject: Subject) -> Section | None:
 
 
 def numbers(subject: Subject) -> Section:
-    """Everything that was measured."""
+    """Everything that was measured, also by `disentwine evaluate` before, with the same weights."""
+    known = {score.name for score in subject.found.scores}
+    before = [s for s in kept_scores(subject.run) if s["name"] not in known]
     rows = [
         (
             score.name,
@@ -94,7 +98,8 @@ def numbers(subject: Subject) -> Section:
             f"{score.n:,}",
             str(score.details.get("about", "")),
         )
-        for score in subject.found.scores
+        for score in [*subject.found.scores, *(Score(**score) for score in before)]
+        if score.value is not None
     ]
     rows.append(("parameters", f"{subject.parameters:,}", "", "", "numbers that the model learns"))
     if "seconds" in subject.status:
