@@ -11,7 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
+from matplotlib.text import Annotation
 from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike
 
 from disentwine.errors import UsageError
@@ -41,6 +43,8 @@ MORE_STYLES = ((BLUE, "*"), (ORANGE, "X"), (GREEN, "<"), (PINK, "h"), (AMBER, ">
 """A colour and a marker for each method, so that colour is never all that tells them apart."""
 
 STRIP_GAP = 4
+SIDES = ((5, 5), (5, -11), (-14, 5), (-14, -11), (5, 15), (5, -21))
+"""Where a number may stand beside its point, from there."""
 
 
 def traversal_grid(images: UInt8Array, *, rows: Sequence[str], columns: Sequence[str]) -> Figure:
@@ -135,7 +139,26 @@ def trade_off(curves: Sequence[Curve], *, error: str = "reconstruction error per
         axes.xaxis.set_major_formatter("{x:g}")
         axes.margins(0.08)
     legend_above(figure, handles)
+    figure.draw_without_rendering()  # only then is known where numbers stand
+    for axes in panels:
+        _part([text for text in axes.texts if isinstance(text, Annotation)])
     return figure
+
+
+def _part(numbers: Sequence[Annotation]) -> None:
+    """Move numbers that would cover one before them to another side of their points."""
+    taken: list[Bbox] = []
+    for number in numbers:
+        own = number.xyann
+        for place in (own, *SIDES):
+            number.xyann = place
+            box = number.get_window_extent()
+            if not any(box.overlaps(other) for other in taken):
+                break
+        else:
+            number.xyann = own
+            box = number.get_window_extent()
+        taken.append(box)
 
 
 def _draw(axes: Axes, curve: Curve, name: str, colour: str, marker: str) -> dict[str, Any]:

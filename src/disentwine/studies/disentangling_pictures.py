@@ -111,7 +111,8 @@ def trade_off_picture(outcomes: Sequence[Outcome], published: Published, folder:
             ]
         if curves:
             path = figures.save_figure(figures.trade_off(curves), folder / f"trade-off-{data}.png")
-            drawn.append((f"Scores against reconstruction error on {data}", path))
+            title = f"Scores against reconstruction error on {data}; numbers are beta or lambda"
+            drawn.append((title, path))
     return drawn
 
 
