@@ -8,8 +8,6 @@ from pathlib import Path
 
 from disentwine.studies.disentangling import (
     DATA,
-    LONG,
-    LONG_SAVES,
     MANY_PAIRS,
     MINUTES,
     STEPS,
@@ -46,10 +44,9 @@ STEPS_OF_DC_IGN = 4 * STEPS
 SMALL_BATCH = ("training.learning_rate=.001", "training.final_learning_rate=.0001")
 """DC-IGN's batches are the images that differ in one factor alone: some ten, not 64."""
 
-LONG_STEPS, LONG_BETA = 18 * STEPS, 60
-"""An hour and a half on one core, for the course of a training."""
+LONG_BETA = 60
 TIMES = {"dc-ign": 15, "infogan": 10}
-"""That these are lengthened by, to take as long."""
+"""That these are lengthened by, to take an hour and a half on one core."""
 
 UNTRAINED = ("training.learning_rate=1.0e-12", "training.final_learning_rate=null")
 """One update that changes nothing."""
@@ -105,12 +102,8 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
 
 def long_vaes(data: str, seed: int, *, stage: int) -> list[Trial]:
     """Trainings that show what more time does."""
-    long = partial(training, steps=LONG_STEPS, saves=LONG_SAVES, stage=stage)
-    note = f"beta {LONG_BETA} {LONG}"
-    return [
-        long("beta-vae", data, seed, f"model.beta={LONG_BETA}", note=note),
-        long("vae", data, seed, note=LONG),
-    ]
+    usual = beta_vae(data, seed, LONG_BETA, stage=stage), training("vae", data, seed)
+    return [lengthened(trial, stage=stage) for trial in usual]
 
 
 def _rows(data: str, seeds: Sequence[int], *, stage: int) -> list[Trial]:

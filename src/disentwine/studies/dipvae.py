@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from disentwine.studies.attributes import ATTRIBUTE_COLUMNS, IN_TABLE_2, attribute_trials
 from disentwine.studies.betavae import (
     COST_COLUMNS,
     HOW_TO_READ,
-    LONG_STEPS,
     NOT_ALIKE,
     QUICKLY,
     SCORE_COLUMNS,
@@ -24,9 +22,6 @@ from disentwine.studies.betavae import (
 from disentwine.studies.disentangling import (
     DATA,
     LARGE_BATCH,
-    LONG,
-    LONG_SAVES,
-    SAVES,
     STEPS,
     STEPS_OF_LARGE_BATCH,
     annealed,
@@ -132,8 +127,11 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
         ]
         made += [annealed(_row(system, note, main, seed)) for system, note in ANNEALED]
     made += [trial for seed in seeds for trial in _others(main, seed)]
-    long = partial(_row, data=main, seed=first, stage=3, times=LONG_STEPS // STEPS)
-    made += [annealed(long("dip-vae-ii", "lambda 500")), long("dip-vae-i", "lambda 10")]
+    two, one = (
+        _row(*row, main, first)
+        for row in (("dip-vae-ii", "lambda 500"), ("dip-vae-i", "lambda 10"))
+    )
+    made += [annealed(lengthened(two, stage=3)), lengthened(one, stage=3)]
     made += long_vaes(main, first, stage=3)
     made += [
         lengthened(trial, times=TIMES[trial.system], stage=3) for trial in _others(main, first)
@@ -143,8 +141,8 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     return made
 
 
-def _row(system: str, note: str, data: str, seed: int, *, stage: int = 1, times: int = 1) -> Trial:
-    """A training as the paper sets it; `times` as long as usual."""
+def _row(system: str, note: str, data: str, seed: int, *, stage: int = 1) -> Trial:
+    """A training as the paper sets it."""
     value = note.rpartition(" ")[2]
     if system == "vae":
         return training("vae", data, seed, stage=stage)
@@ -157,10 +155,9 @@ def _row(system: str, note: str, data: str, seed: int, *, stage: int = 1, times:
         seed,
         *weights(system, int(value)),
         *(LARGE_BATCH if large else ()),
-        note=note if times == 1 else f"{note} {LONG}",
+        note=note,
         stage=stage,
-        steps=times * (STEPS_OF_LARGE_BATCH if large else STEPS),
-        saves=SAVES if times == 1 else LONG_SAVES,
+        steps=STEPS_OF_LARGE_BATCH if large else STEPS,
     )
 
 

@@ -55,7 +55,8 @@ LONG = "long"
 SAVES = 10
 """Checkpoints of a training; at each of them it is measured."""
 
-LONG_SAVES = 45
+LONG_SAVES, LONG_TIMES = 45, 18
+"""Of a training of an hour and a half on one core: its checkpoints, and what it is of a usual one."""
 
 MINUTES = (10, 30, 90)
 """When the score of a training is told."""
@@ -112,7 +113,7 @@ def training(
     return Trial(system, data, seed, recipe, overrides, note=note, stage=stage)
 
 
-def lengthened(trial: Trial, *, times: int, stage: int) -> Trial:
+def lengthened(trial: Trial, *, times: int = LONG_TIMES, stage: int) -> Trial:
     """The same training with so many times the updates, for the course of it."""
     steps = times * trial.read_recipe().training["steps"]
     longer = f"training.steps={steps}", f"training.save_every={steps // LONG_SAVES}"
