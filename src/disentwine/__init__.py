@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         LayeredCausalWAE,
         UnsupervisedCausalVAE,
     )
-    from disentwine.report import evaluate
+    from disentwine.report import evaluate, traverse
     from disentwine.training.fit import fit
     from disentwine.training.run import load_run
 
@@ -52,6 +52,7 @@ _HOMES = {
     "evaluate": "disentwine.report",
     "fit": "disentwine.training.fit",
     "load_run": "disentwine.training.run",
+    "traverse": "disentwine.report",
 }
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "evaluate",
     "fit",
     "load_run",
+    "traverse",
 ]
 
 

@@ -2,6 +2,7 @@
 
 from disentwine.report.evaluation import Evaluation, evaluate, evaluate_baseline, evaluate_run
 from disentwine.report.live import live_figures
+from disentwine.report.traversal import traverse
 from disentwine.report.write import write_report
 
 __all__ = [
@@ -10,5 +11,6 @@ __all__ = [
     "evaluate_baseline",
     "evaluate_run",
     "live_figures",
+    "traverse",
     "write_report",
 ]

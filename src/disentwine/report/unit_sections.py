@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from disentwine import figures
 from disentwine.contracts.capabilities import Decodes, Layered
 from disentwine.figures.layers import ACTIVE
 from disentwine.figures.matrices import MOST_ROWS as MOST_KNOWING
 from disentwine.metrics.activity import ALIVE
-from disentwine.nn.pictures import to_uint8
 from disentwine.report.layers import shares
 from disentwine.report.matrices import matrix_figure
 from disentwine.report.page import Picture, Section
 from disentwine.report.subject import Subject, number
+from disentwine.report.traversal import traverse
 
 MOST_ROWS, MOST_BARS = 12, 32
 DEVIATIONS = np.linspace(-2, 2, 9)
@@ -30,19 +29,10 @@ def traversals(subject: Subject) -> Section | None:
     if not shown:
         return Section(title, "No unit of the code is alive: it says the same of every image.")
     values = codes.mean(axis=0) + DEVIATIONS[:, None] * codes.std(axis=0)
-    grid = np.repeat(codes[:1], len(shown) * len(DEVIATIONS), axis=0)
-    grid = grid.reshape(len(shown), len(DEVIATIONS), -1)
-    for row, unit in enumerate(shown):
-        grid[row, :, unit] = values[:, unit]
-    weight = next(model.parameters())
-    flat = torch.from_numpy(grid.reshape(-1, grid.shape[-1])).to(weight)
-    with torch.no_grad():
-        images = to_uint8(model.decode(flat)).cpu().numpy()
+    images = traverse(model, codes[0], {unit: values[:, unit] for unit in shown})
     name = subject.activity_name
     labels = [f"{subject.unit_name(u)}\n{name} {subject.activity[u]:.2f}" for u in shown]
-    figure = figures.traversals(
-        images.reshape(len(shown), len(DEVIATIONS), *images.shape[1:]), DEVIATIONS.tolist(), labels
-    )
+    figure = figures.traversals(images, DEVIATIONS.tolist(), labels)
     return Section(
         title,
         f"The code of one {subject.found.split} image with a single unit moved, from two standard "

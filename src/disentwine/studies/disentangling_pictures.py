@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from disentwine import figures
 from disentwine.contracts.dataset import FloatArray, UInt8Array
 from disentwine.data.splits import spread
 from disentwine.figures.bars import grouped_bars
-from disentwine.nn.pictures import to_uint8
+from disentwine.report.traversal import traverse
 from disentwine.studies.disentangling import MINUTES
 from disentwine.studies.pictures import Pictures, drawn_or_kept
 from disentwine.studies.study import Published, result_rows
@@ -210,14 +209,10 @@ def _sap(outcome: Outcome) -> Mapping[str, Any]:
 def moved(model: Any, images: UInt8Array, units: Sequence[int], values: int) -> UInt8Array:
     """The middle image with each of some units moved over its range, (units, values, h, w, c)."""
     codes = model.represent(images)
-    strips = []
-    for unit in units:
-        row = np.repeat(codes[[len(codes) // 2]], values, axis=0)
-        least, most = np.quantile(codes[:, unit], [0.02, 0.98])
-        row[:, unit] = np.linspace(least, most, values)
-        with torch.no_grad():
-            strips.append(to_uint8(model.decode(torch.from_numpy(row))).numpy())
-    return np.stack(strips)
+    least, most = np.quantile(codes, [0.02, 0.98], axis=0)
+    each, places = np.unique(units, return_inverse=True)  # one unit may know several factors best
+    values_of = {int(unit): np.linspace(least[unit], most[unit], values) for unit in each}
+    return traverse(model, codes[len(codes) // 2], values_of)[places]
 
 
 def _setting(note: str) -> float | None:
