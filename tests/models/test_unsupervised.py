@@ -96,6 +96,17 @@ def test_dip_vae_may_start_with_a_divergence_that_weighs_more_or_nothing(cls: ty
     assert losses(build(cls)).weights["kl"] == 1
 
 
+@pytest.mark.parametrize("cls", [VAE, BetaVAE, DIPVAEI, DIPVAEII])
+def test_warm_up_begins_with_nothing_in_every_model(cls: type[Model]) -> None:
+    model = build(cls, warm_up_steps=100)
+    given = batch()
+    first, half, last = (
+        losses(model, given._replace(step=step)).weights["kl"] for step in (0, 50, 100)
+    )
+    assert (first, half) == (0, last / 2)
+    assert last == losses(build(cls)).weights["kl"]
+
+
 def test_only_dip_vae_i_needs_the_means_to_vary() -> None:
     """Codes that are the prior for every image please DIP-VAE-II, and not DIP-VAE-I."""
     prior = DiagonalGaussian(torch.zeros(8, 4), torch.zeros(8, 4))
@@ -214,7 +225,7 @@ def test_dc_ign_varies_causes_only() -> None:
 
 
 def test_wae_does_not_stay_at_a_blank_image_where_most_pixels_are_black() -> None:
-    """A quarter of a blank image's error; a decoder that ended in a sigmoid would have 4/5."""
+    """Half of a blank image's error at most; a decoder that ended in a sigmoid would have 4/5."""
     model = build(WAEMMD, latent=4)
     adam = torch.optim.Adam(model.parameters(), lr=3e-3)
     torch.manual_seed(3)
@@ -233,3 +244,8 @@ def test_wae_does_not_stay_at_a_blank_image_where_most_pixels_are_black() -> Non
 def test_a_weight_to_start_with_needs_time_to_change(model: Any) -> None:
     with pytest.raises(UsageError, match="warm_up_steps"):
         model(image_shape=(16, 16, 1), start_beta=60.0)
+
+
+def test_a_weight_to_start_with_has_no_use_beside_a_capacity() -> None:
+    with pytest.raises(UsageError, match="leave it out, or capacity"):
+        BetaVAE(image_shape=(16, 16, 1), start_beta=60.0, capacity=5.0, warm_up_steps=10)

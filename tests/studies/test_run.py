@@ -28,8 +28,8 @@ sys.path.append(str(Path(__file__).parent))
 kill_worker = import_module("measures_for_processes").kill_worker
 
 
-def trial(system="vae", *, stage=1, overrides=QUICK, **more):
-    return Trial(system, "pendulum", 0, "demo", overrides, stage=stage, **more)
+def trial(system="vae", *, seed=0, stage=1, overrides=QUICK, **more):
+    return Trial(system, "pendulum", seed, "demo", overrides, stage=stage, **more)
 
 
 def measure(subject):
@@ -97,6 +97,14 @@ def test_results_of_more_trainings_are_not_replaced_by_those_of_fewer(study, tmp
     assert "and stays as it is" in told
     assert written.results == tmp_path / "runs" / "results" / "tiny.json"
     assert systems(written.results.parent) == ["vae"]
+    assert (tmp_path / "tiny.json").read_bytes() == before
+
+
+def test_results_of_other_seeds_are_not_replaced(study, tmp_path, capsys):
+    before = run_study(study(trial()), out=tmp_path).results.read_bytes()
+    written = run_study(study(trial(seed=1)), out=tmp_path)
+    assert "and stays as it is" in capsys.readouterr().err
+    assert written.results == tmp_path / "runs" / "results" / "tiny.json"
     assert (tmp_path / "tiny.json").read_bytes() == before
 
 

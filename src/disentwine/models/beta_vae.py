@@ -53,8 +53,12 @@ class BetaVAE(LatentModel):
         super().__init__(
             image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
         )
-        if start_beta is not None and (capacity is not None or not warm_up_steps):
-            raise UsageError("start_beta: needs warm_up_steps, and no capacity")
+        if start_beta is not None and not warm_up_steps:
+            raise UsageError("start_beta: give warm_up_steps, over which the weight goes to beta")
+        if start_beta is not None and capacity is not None:
+            raise UsageError(
+                "start_beta: leave it out, or capacity; with a capacity the weight stays"
+            )
         self.beta = beta
         self.capacity = capacity
         self.start_beta = start_beta
@@ -68,12 +72,9 @@ class BetaVAE(LatentModel):
         terms = {"reconstruction": -log_likelihood, "kl": kl}
         if self.capacity is None:
             beta = linear(
-                batch.step,
-                start=0.0 if self.start_beta is None else self.start_beta,
-                end=self.beta,
-                steps=self.warm_up_steps,
+                batch.step, start=self.start_beta, end=self.beta, steps=self.warm_up_steps
             )
             return Losses(terms, {"kl": beta})
-        C = linear(batch.step, start=0.0, end=self.capacity, steps=self.warm_up_steps)
+        C = linear(batch.step, end=self.capacity, steps=self.warm_up_steps)
         terms["capacity_gap"] = (kl.mean() - C).abs()
         return Losses(terms, {"kl": 0.0, "capacity_gap": self.beta})

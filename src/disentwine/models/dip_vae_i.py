@@ -32,9 +32,9 @@ class DIPVAEI(LatentModel):
         latent: number of latent dimensions.
         lambda_od: weight of the off-diagonal covariances.
         lambda_d: weight of the variances; 10 times `lambda_od` for 2D shapes, 50 times for CelebA.
-        start_beta: the divergence's weight at first; 1 if none is given. From 0, units that were made anew
+        start_beta: the divergence's weight at first; 0 if none is given, so that units that were made anew
             (`fit(..., start=, revive=True)`) find something to say before it costs anything.
-        warm_up_steps: updates over which that weight goes from `start_beta` to 1.
+        warm_up_steps: updates over which that weight goes from `start_beta` to 1; without, it is 1.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 

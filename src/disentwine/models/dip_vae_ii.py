@@ -34,9 +34,9 @@ class DIPVAEII(LatentModel):
         lambda_od: weight of the off-diagonal covariances.
         lambda_d: weight of the variances; as `lambda_od` for 2D shapes, half of it for CelebA.
         lambda_3: weight of the third moments; 200 for 2D shapes, 0 for CelebA.
-        start_beta: the divergence's weight at first; 1 if none is given. From a large one the code meets few
+        start_beta: the divergence's weight at first; 0 if none is given. From a large one the code meets few
             factors at a time, each on an axis of its own, where one that meets all may mix them for good.
-        warm_up_steps: updates over which that weight goes from `start_beta` to 1.
+        warm_up_steps: updates over which that weight goes from `start_beta` to 1; without, it is 1.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 

@@ -126,7 +126,7 @@ class HierarchicalModel(Model):
 
     def loss(self, batch: Batch) -> Losses:
         """The negative bound in nats, term by term: kl_1 of the lowest layer to kl_L of the top one."""
-        beta = linear(batch.step, start=0.0, end=1.0, steps=self.warm_up_steps)
+        beta = linear(batch.step, end=1.0, steps=self.warm_up_steps)
         samples = self.importance_samples if batch.step >= self.importance_from else 1
         levels = self.infer(batch.x, samples=samples)
         log_likelihood = self.log_likelihood(batch.x, levels[0].z)

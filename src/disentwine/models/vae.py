@@ -49,5 +49,5 @@ class VAE(LatentModel):
         q = self.posterior(batch.x)
         log_likelihood = self.reconstruction_log_likelihood(batch.x, q.sample())
         kl = kl_to_standard_normal(q.mean, q.log_variance).sum(1)
-        weight = linear(batch.step, start=0.0, end=1.0, steps=self.warm_up_steps)
+        weight = linear(batch.step, end=1.0, steps=self.warm_up_steps)
         return Losses({"reconstruction": -log_likelihood, "kl": kl}, {"kl": weight})

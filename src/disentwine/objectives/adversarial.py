@@ -72,6 +72,8 @@ def slope_penalty(judge: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 def lazy_slope_penalty(judge: Callable[[Tensor], Tensor], x: Tensor, *, step: int) -> Tensor:
     r"""$k R_1$ in every k-th step and 0 in the others: as much on average, at a fraction of the cost.
 
+    Where nothing is learnt it is $R_1$ itself, so that validation does not depend on the step.
+
     Reference: Analyzing and Improving the Image Quality of StyleGAN, T. Karras et al., 2020, section 3.1.
 
     Arguments:
@@ -84,6 +86,8 @@ def lazy_slope_penalty(judge: Callable[[Tensor], Tensor], x: Tensor, *, step: in
     >>> [lazy_slope_penalty(lambda x: x[:, 0], torch.zeros(1, 5), step=i).item() for i in (0, 1)]
     [4.0, 0.0]
     """
+    if not torch.is_grad_enabled():
+        return slope_penalty(judge, x)
     return SLOPE_EVERY * slope_penalty(judge, x) if step % SLOPE_EVERY == 0 else x.new_zeros(len(x))
 
 

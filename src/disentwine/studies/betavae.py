@@ -223,8 +223,9 @@ SYSTEMS_OF_OURS = (
 
 NOT_ALIKE = (
     "Not all are trained alike: a training is 10,000 updates of 64 images; of DIP-VAE-II and "
-    "beta-TCVAE 3,000 of 256, since few images tell little of what they ask for; of DC-IGN "
-    "40,000, of InfoGAN 8,000. InfoGAN and FactorVAE have a smaller network. Rows called *long* "
+    "beta-TCVAE, and of DIP-VAE-I with a lambda above 20, 3,000 of 256, since few images tell little of "
+    "what they ask for; of DC-IGN 40,000, of InfoGAN 8,000; of DIP-VAE-I, where it is woken, 20,000. "
+    "Networks of InfoGAN and FactorVAE are not normed, and learn at a constant rate. Rows called *long* "
     "have 90 minutes of one core; scores after so many minutes are of validation images, and "
     "of trainings that long only."
 )

@@ -46,7 +46,7 @@ START_BETA, FALLING = 60, 0.3
 """Where the divergence's weight begins in an annealed training, and the share of it until it has fallen."""
 
 RISING = 0.2
-"""The share of a woken training until its divergence has its full weight."""
+"""The share of a usual training after which the divergence of a woken one has its full weight."""
 
 SMOKE_STEPS = 20
 LONG = "long"
@@ -143,7 +143,7 @@ def woken(trial: Trial, *, after: Trial, times: int = 1) -> Trial:
     Arguments:
         trial: the training.
         after: the annealed one.
-        times: as long as usual.
+        times: as long as usual; the divergence has its weight as soon.
     """
     steps = trial.read_recipe().training["steps"]
     schedule = (
@@ -266,7 +266,7 @@ def best_setting(
 
     The setting is chosen by its mean on the validation split over seeds, among those with as many seeds
     as any, since one of many single trainings is the best by luck; longer trainings, which have an
-    advantage of their own, do not count.
+    advantage of their own, do not count. Where there is but one such setting, nothing is chosen.
 
     Arguments:
         outcomes: of all settings, told apart by their notes.
@@ -282,16 +282,14 @@ def best_setting(
             if same and not outcome.trial.note.endswith(LONG):
                 settings.setdefault(outcome.trial.note, []).append(outcome)
         most = max((len(found) for found in settings.values()), default=0)
+        rivals = {note: found for note, found in settings.items() if len(found) == most}
         able = {
             note: found
-            for note, found in settings.items()
-            if len(found) == most
-            and (
-                error_at_most is None
-                or mean_of(found, "validation:reconstruction-error") <= error_at_most
-            )
+            for note, found in rivals.items()
+            if error_at_most is None
+            or mean_of(found, "validation:reconstruction-error") <= error_at_most
         }
-        if able:
+        if able and len(rivals) > 1:
             note = max(able, key=lambda note: mean_of(able[note], f"validation:{by}"))
             named = f"{system}, best {by}"
             if error_at_most is not None:

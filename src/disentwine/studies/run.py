@@ -58,8 +58,8 @@ def run_study(
     What was trained in an earlier session is used again, what was interrupted goes on. Whatever
     stops it, results are written of what is complete, with a record of each trial; what has a record
     is not trained even where its run is gone: delete both to train it again. Results that tell of
-    more trainings than are finished here are left alone, and the others written in `results` among the
-    run folders.
+    more trainings than are finished here, or of other seeds, are left alone, and the new ones written in
+    `results` among the run folders.
 
     Arguments:
         study: one of `STUDIES`.
@@ -89,7 +89,7 @@ def run_study(
     trials.sort(key=lambda trial: trial.stage)
     left = Counter(trial.stage for trial in trials)
     before = folder / f"{study.name}.json"
-    told = trainings_told(before) if profile == "paper" else 0
+    told, seeds_told = told_by(before) if profile == "paper" else (0, set())
     command = (
         f"disentwine study {study.name} --profile {profile} --seeds {' '.join(map(str, seeds))}"
     )
@@ -105,11 +105,11 @@ def run_study(
         if not outcomes:
             raise StudyError(
                 f"none of the trainings that the data at hand allow (see DISENTWINE_DATA) is finished "
-                f"yet in {runs}, nor recorded in {records}"
+                f"yet in {runs}, nor recorded in {records}; without --finished they are trained"
             )
         write_records(outcomes, runs, records)
         target = folder
-        if len(outcomes) < told:
+        if len(outcomes) < told or not seeds_told <= {outcome.trial.seed for outcome in outcomes}:
             target = make_folder(kept / "results")
             warn(
                 f"{before} tells of {told} trainings ({command_told(before)}) and stays as it is; results "
@@ -169,12 +169,17 @@ def interrupted(error: BaseException, done: int, planned: int) -> Interrupted:
     )
 
 
-def trainings_told(path: Path) -> int:
-    """How many trainings a file of results tells of; none where it is absent or says nothing of it."""
+def told_by(path: Path) -> tuple[int, set[int]]:
+    """How many trainings a file of results tells of, and of which seeds; none where it is absent or
+    says nothing of it."""
     try:
-        return int(json.loads(path.read_bytes())["trials"]["finished"])
+        results = json.loads(path.read_bytes())
+        return (
+            int(results["trials"]["finished"]),
+            {int(seed) for row in results["rows"] for seed in row["of_seeds"]},
+        )
     except (OSError, ValueError, KeyError, TypeError):
-        return 0
+        return 0, set()
 
 
 def command_told(path: Path) -> str:
