@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,22 +22,7 @@ from disentwine.testing import check_model
 from disentwine.training.fit import fit
 
 ACTIONS = ("+x", "-x", "+y", "-y")
-
-
-def small(**options: Any) -> CTVAE:
-    torch.manual_seed(0)
-    return CTVAE(
-        **{
-            "image_shape": (16, 16, 1),
-            "actions": ACTIONS,
-            "codes": 8,
-            "dimensions": 4,
-            "width": 8,
-            "layer_width": 8,
-            "hidden": 4,
-        }
-        | options
-    )
+Builder = Callable[..., CTVAE]
 
 
 @pytest.fixture
@@ -44,14 +30,14 @@ def images() -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, (3, 16, 16, 1), dtype=np.uint8)
 
 
-def test_it_declares_what_it_can_do(images: np.ndarray) -> None:
+def test_it_declares_what_it_can_do(small: Builder, images: np.ndarray) -> None:
     model = small()
     assert isinstance(model, Transits)
     assert {"transitions", "decodes", "learns actions", "tended"} <= set(capabilities(model))
     assert "transitions" not in capabilities(model.autoencoder)
 
 
-def test_actions_go_by_name_or_number_and_repeat(images: np.ndarray) -> None:
+def test_actions_go_by_name_or_number_and_repeat(small: Builder, images: np.ndarray) -> None:
     model = small()
     moved = model.apply(images, "-x")
     assert moved.shape == images.shape
@@ -71,7 +57,7 @@ def test_actions_go_by_name_or_number_and_repeat(images: np.ndarray) -> None:
     assert np.array_equal(model.apply(images, [], times=5), model.reconstruct(images))
 
 
-def test_wrong_actions_are_told(images: np.ndarray) -> None:
+def test_wrong_actions_are_told(small: Builder, images: np.ndarray) -> None:
     with pytest.raises(UsageError, match="rivals need known actions"):
         small(rivals=2, labels="latent")
     with pytest.raises(UsageError, match="compared=1 is needed"):
@@ -80,14 +66,44 @@ def test_wrong_actions_are_told(images: np.ndarray) -> None:
         small(repeats=2, labels="latent")
     with pytest.raises(UsageError, match=r"no action '\+z'"):
         small().apply(images, "+z")
-    for number in (4, -1):
+    with pytest.raises(UsageError, match="repeats_from: give repeats"):
+        small(repeats_from=3)
+    for wrong in (4, -1, 1.5, None):
         with pytest.raises(UsageError, match="numbers from 0 to 3"):
-            small().apply(images, number)
+            small().apply(images, wrong)
+        with pytest.raises(UsageError, match="numbers from 0 to 3"):
+            small().match(images[:1], images[:1], [wrong])
+    for times in (0, 1.5):
+        with pytest.raises(UsageError, match="once or more"):
+            small().apply(images, "+x", times=times)
+
+
+def test_what_are_no_pairs_of_images_is_told(small: Builder, images: np.ndarray) -> None:
     with pytest.raises(UsageError, match="pairs"):
         small().retrieve(images, images[:2])
+    with pytest.raises(UsageError, match="both arrays or both tensors"):
+        small().retrieve(torch.from_numpy(images), images)
+    with pytest.raises(UsageError, match=r"must be 16 x 16 x 1 .* got 8 x 8 x 1"):
+        small().retrieve(images[:, :8, :8], images[:, :8, :8])
 
 
-def test_retrieved_probabilities_are_those_of_the_likelihoods(images: np.ndarray) -> None:
+def test_latent_actions_are_matched_by_name_or_number(small: Builder, images: np.ndarray) -> None:
+    one, other = (small(labels="latent") for _ in range(2))
+    one.match(images, images[::-1].copy(), [2, 0, 1])
+    other.match(images, images[::-1].copy(), ["+y", "+x", "-x"])
+    assert torch.equal(one.places, other.places)
+    assert not torch.equal(one.places, torch.arange(4))
+
+
+def test_graphs_are_those_that_are_expected_also_while_it_learns(small: Builder) -> None:
+    model, pixels = small(edges="sampled").train(), torch.rand(2, 1, 16, 16)
+    assert torch.equal(model.graphs(pixels).edges, model.graphs(pixels).edges)
+    assert model.training
+
+
+def test_retrieved_probabilities_are_those_of_the_likelihoods(
+    small: Builder, images: np.ndarray
+) -> None:
     model = small().eval()
     x, y = images, images[::-1].copy()
     q = model.retrieve(x, y)
@@ -108,7 +124,9 @@ def test_retrieved_probabilities_are_those_of_the_likelihoods(images: np.ndarray
         assert np.allclose(log_q, against.detach().numpy(), atol=1e-3)
 
 
-def test_both_ways_are_the_mean_of_an_action_and_of_its_opposite(images: np.ndarray) -> None:
+def test_both_ways_are_the_mean_of_an_action_and_of_its_opposite(
+    small: Builder, images: np.ndarray
+) -> None:
     one, two = small(), small(two_way=True)
     x, y = images, images[::-1].copy()
     forth, back = np.log(one.retrieve(x, y)), np.log(one.retrieve(y, x))[:, [1, 0, 3, 2]]
@@ -118,7 +136,7 @@ def test_both_ways_are_the_mean_of_an_action_and_of_its_opposite(images: np.ndar
 
 
 @pytest.mark.parametrize("term", [*TransitionWeights.__dataclass_fields__, "l_later"])
-def test_every_loss_reaches_the_layer_and_only_the_layer(term: str) -> None:
+def test_every_loss_reaches_the_layer_and_only_the_layer(small: Builder, term: str) -> None:
     model = small(edges="sampled").train()
     x, y, z = torch.rand(3, 3, 1, 16, 16)
     action = torch.tensor([0, 1, 3])
@@ -133,7 +151,9 @@ def test_every_loss_reaches_the_layer_and_only_the_layer(term: str) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["likeliest", "expected"])
-def test_later_actions_are_learnt_from_what_the_layer_itself_made(outcome: str) -> None:
+def test_later_actions_are_learnt_from_what_the_layer_itself_made(
+    small: Builder, outcome: str
+) -> None:
     model = small(edges="expected", outcome=outcome).eval()
     x, *after = torch.randint(0, 8, (4, 3, 8))
     actions = torch.tensor([[0, 1, 3], [2, 2, 1], [3, 0, 0]])
@@ -149,7 +169,7 @@ def test_later_actions_are_learnt_from_what_the_layer_itself_made(outcome: str) 
     assert losses.weights["l_later"] == 1
 
 
-def test_weights_weigh_their_terms() -> None:
+def test_weights_weigh_their_terms(small: Builder) -> None:
     model = small(weights=replace(TransitionWeights(), l_a=3.0, kl=0.0))
     x, y, z = torch.rand(3, 3, 1, 16, 16)
     action = torch.tensor([0, 1, 3])
@@ -176,7 +196,7 @@ def test_rivals_are_the_opposite_and_others_at_random() -> None:
     assert (everyone.sort().values == torch.arange(5)).all(), "no more than there are"
 
 
-def test_what_is_measured_is_measured_on_all_actions() -> None:
+def test_what_is_measured_is_measured_on_all_actions(small: Builder) -> None:
     few = small(edges="expected", rivals=1, compared=0.5)
     everything = small(edges="expected")
     x, y = torch.randint(0, 8, (2, 5, 8))
@@ -187,7 +207,7 @@ def test_what_is_measured_is_measured_on_all_actions() -> None:
     assert torch.equal(found["l_a"], expected["l_a"])
 
 
-def test_with_rivals_losses_are_those_of_the_same_actions_among_all() -> None:
+def test_with_rivals_losses_are_those_of_the_same_actions_among_all(small: Builder) -> None:
     everything = small(edges="expected").train()
     few = small(edges="expected", rivals=2).train()
     for model in (everything, few):
@@ -208,7 +228,7 @@ def test_with_rivals_losses_are_those_of_the_same_actions_among_all() -> None:
     assert torch.allclose(made, log_p[torch.arange(5), action], atol=1e-4)
 
 
-def test_pairs_that_are_not_compared_learn_what_their_own_action_makes() -> None:
+def test_pairs_that_are_not_compared_learn_what_their_own_action_makes(small: Builder) -> None:
     everything = small(edges="expected", rivals=2).train()
     some = small(edges="expected", rivals=2, compared=0.3).train()
     for model in (everything, some):
@@ -226,7 +246,9 @@ def test_pairs_that_are_not_compared_learn_what_their_own_action_makes() -> None
     )
 
 
-def test_an_expected_outcome_is_the_mean_of_all_that_may_come(images: np.ndarray) -> None:
+def test_an_expected_outcome_is_the_mean_of_all_that_may_come(
+    small: Builder, images: np.ndarray
+) -> None:
     model = small(outcome="expected").eval()
     tensors = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
     vectors = model.look_up(model.indices(tensors))
@@ -242,7 +264,7 @@ def test_an_expected_outcome_is_the_mean_of_all_that_may_come(images: np.ndarray
     assert torch.allclose(model.act(vectors, torch.full((3,), 1)), expected, atol=1e-5)
 
 
-def test_joint_training_reaches_the_encoder_through_both_images() -> None:
+def test_joint_training_reaches_the_encoder_through_both_images(small: Builder) -> None:
     model = small(joint=True, edges="expected").train()
     x, y = torch.rand(2, 3, 1, 16, 16)
     batch = Batch(x, torch.zeros(3, 0), 0, y.requires_grad_(), torch.tensor([0, 1, 3]))
@@ -253,7 +275,9 @@ def test_joint_training_reaches_the_encoder_through_both_images() -> None:
     assert all(p.grad is not None and p.grad.any() for p in model.autoencoder.encoder.parameters())
 
 
-def test_matching_does_not_ask_for_opposites_before_there_are_names(images: np.ndarray) -> None:
+def test_matching_does_not_ask_for_opposites_before_there_are_names(
+    small: Builder, images: np.ndarray
+) -> None:
     """In two ways too, the names are those of one way, and graphs come in their order."""
     one, two = (
         small(labels="latent", edges="expected", two_way=two_way) for two_way in (False, True)
@@ -272,7 +296,7 @@ def test_matching_does_not_ask_for_opposites_before_there_are_names(images: np.n
     assert torch.equal(found.mask[:, 4], unnamed.mask[:, 4])
 
 
-def test_matching_gives_latent_actions_their_names(images: np.ndarray) -> None:
+def test_matching_gives_latent_actions_their_names(small: Builder, images: np.ndarray) -> None:
     model = small(labels="latent")
     x = np.random.default_rng(1).integers(0, 256, (40, 16, 16, 1), dtype=np.uint8)
     y = x[::-1].copy()
@@ -289,7 +313,7 @@ def test_matching_gives_latent_actions_their_names(images: np.ndarray) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("activation", ["relu", "sine"])
-def test_without_samples_every_gradient_is_a_slope(activation: Any) -> None:
+def test_without_samples_every_gradient_is_a_slope(small: Builder, activation: Any) -> None:
     options = {"edges": "expected", "codebook_training": "ema", "activation": activation}
     estimated = ("reconstruction", "commitment")
     check_model(lambda: small(**options), image_shape=(16, 16, 1), estimated=estimated)

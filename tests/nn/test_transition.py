@@ -69,6 +69,77 @@ def test_a_node_depends_on_its_parents_only(messages: Any) -> None:
     assert moved.tolist() == [i == 3 for i in range(10)]
 
 
+@pytest.mark.parametrize(
+    ("messages", "rounds", "reached"),
+    [("attention", 3, [2]), ("neighbours", 1, [2]), ("neighbours", 2, [2, 3])],
+)
+def test_a_further_round_brings_what_parents_heard(
+    messages: Any, rounds: int, reached: list[int]
+) -> None:
+    """Of nodes 1 -> 2 -> 3, where nobody else listens to anybody."""
+    model, vectors = layer(messages=messages, rounds=rounds).eval(), torch.randn(1, 2, 5, 4)
+    x = model.nodes(vectors, TABLE)
+    graph = model.graph(x)
+    edges = torch.zeros_like(graph.edges)
+    edges[..., 2, 1] = edges[..., 3, 2] = 1
+    given = graph._replace(edges=edges, mask=torch.zeros_like(graph.mask))
+    changed = x.clone()
+    changed[:, 1] += 1
+    before, after = (model.become(nodes, given, TABLE) for nodes in (x, changed))
+    moved = (after - before).abs().amax((0, 1, 3)) > 1e-5
+    assert moved.nonzero().flatten().tolist() == reached
+
+
+@either_network
+def test_a_code_is_the_likelier_the_nearer_it_is(messages: Any) -> None:
+    """log p(k) ~ -s/2 |M_ii x_i + v - e_k|^2 + w_k . h, in whitened codes."""
+    model, vectors = layer(messages=messages).eval(), torch.randn(2, 2, 5, 4)
+    model.log_sharpness.data.copy_(torch.tensor([0.3, -0.2]))
+    x = model.nodes(vectors, TABLE)
+    graph = model.graph(x)
+    found = model.become(x, graph, TABLE)
+    told = torch.eye(4, 3)[None, :, None] * graph.mask[..., None]
+    h = model.network(model.placed(x), graph.edges, told)
+    mean, whiten = whitening(TABLE)
+    for book in range(2):
+        codes = (TABLE[book] - mean[book]) @ whiten[book]
+        apart = torch.cdist(codes, codes) + torch.diag(torch.full((6,), torch.inf))
+        s = model.log_sharpness[book].exp() / apart.amin(1).median() ** 2
+        for node in range(5 * book, 5 * book + 5):
+            itself = graph.edges[:, :, node, node, None]
+            point = itself * x[:, None, node] + h[:, :, node] @ model.aim[book]
+            distance = (point[:, :, None] - codes).square().sum(-1)
+            logits = -s / 2 * distance + h[:, :, node] @ model.leave[book]
+            assert torch.allclose(found[:, :, node], logits.log_softmax(-1), atol=1e-4)
+
+
+def test_codes_are_told_apart_in_every_direction_alike() -> None:
+    """Also those of which most lie along one line."""
+    table = TABLE * torch.tensor([5.0, 1.0, 1.0, 1.0]) + 7
+    codes = layer().nodes(table[None], table)[0].view(2, 6, 4)
+    for book in codes:
+        assert torch.allclose(book.mean(0), torch.zeros(4), atol=1e-3)
+        variances = torch.linalg.eigvalsh(book.T @ book / 6)
+        assert (variances <= 1.001).all()
+        assert (variances > 0.5).all()
+
+
+def test_what_is_mostly_stays() -> None:
+    graph = layer(edges="expected").eval().graph(torch.randn(8, 10, 4))
+    own = graph.edges.diagonal(dim1=2, dim2=3)
+    others = graph.edges[..., ~torch.eye(10, dtype=torch.bool)]
+    assert own.mean() > 0.9 > 0.7 > others.mean()
+
+
+@either_network
+def test_noise_is_drawn_while_it_learns_only(messages: Any) -> None:
+    model, vectors = layer(messages=messages, edges="expected"), torch.randn(3, 2, 5, 4)
+    for learns in (True, False):
+        model.train(learns)
+        first, second = (model(vectors, TABLE)[0] for _ in range(2))
+        assert torch.equal(first, second) != learns
+
+
 def test_a_node_whose_favourite_is_no_parent_hears_the_noise() -> None:
     """Not nothing at all, of which the share of each would be 0/0."""
     model, vectors = layer(), torch.randn(1, 2, 5, 4)

@@ -12,7 +12,7 @@ import torch
 
 from disentwine.contracts.model import Batch
 from disentwine.data.transitions import transitions
-from disentwine.errors import Interrupted
+from disentwine.errors import Interrupted, UsageError
 from disentwine.figures.curves import best_step
 from disentwine.models import CTVAE
 from disentwine.testing import small_grid
@@ -215,6 +215,24 @@ def test_actions_are_kept_with_the_images_they_were_learnt_of() -> None:
         plain.autoencoder.parameters(), model.autoencoder.parameters(), strict=True
     ):
         torch.testing.assert_close(own, kept, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("factors", [("colour", "size"), ("size",)])
+def test_actions_of_other_names_or_in_another_order_are_refused(factors: Any) -> None:
+    others = DATA.with_actions(factors=factors)
+    with pytest.raises(
+        UsageError, match=r"\+size -size \+colour -colour, and the data set's .*for_data"
+    ):
+        fit(build(), others, **TRAINING)
+
+
+@pytest.mark.parametrize(("repeats_from", "told"), [(8, False), (9, True)])
+def test_a_training_that_ends_before_rows_of_actions_says_so(
+    repeats_from: int, told: bool, capsys: Any
+) -> None:
+    fit(build(repeats=2, repeats_from=repeats_from), DATA, **TRAINING)
+    warning = f"training.steps=9 are no more than model.repeats_from={repeats_from}"
+    assert (warning in capsys.readouterr().err) == told
 
 
 def test_a_training_that_ends_before_actions_are_learnt_says_so(capsys: Any) -> None:

@@ -49,7 +49,6 @@ def do(
     wanted = read_values(values, model.concept_names) if isinstance(model, Intervenes) else {}
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose another --out")
-    dataset = data_of(loaded)
     picture, fitted = named_image(image, loaded)
     if isinstance(model, Intervenes):
         after, values_after = _what_would_be(model, picture, wanted)
@@ -58,7 +57,7 @@ def do(
     target = out or _free_name()
     write_picture(target, after)
     if isinstance(model, Intervenes):
-        _print_concepts(str(image), model, dataset, picture, wanted, values_after)
+        _print_concepts(str(image), model, data_of(loaded), picture, wanted, values_after)
     else:
         print(f"{image} after {', '.join(values)}")
     if fitted:

@@ -27,11 +27,14 @@ def named_image(name: Path, run: Run) -> tuple[UInt8Array, str]:
 
     model: Any = run.model
     height, width, channels = model.image_shape
-    if height != width:
-        raise UsageError(f"{run.path} was trained on {height}x{width} images, which are not square")
     picture = _test_image(name, run)
     if picture is not None:
         return picture, ""
+    if height != width:
+        raise UsageError(
+            f"{run.path} was trained on {height}x{width} images, which are not square, so that files "
+            "cannot be fitted; name a test image, such as t-0"
+        )
     whole = read_picture(name, channels=channels).shape
     told = f"of {whole[1]}x{whole[0]} pixels the centre square was resized to {width}x{height}"
     picture = read_picture(name, size=height, channels=channels)

@@ -19,6 +19,7 @@ from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt, Posi
 from disentwine.data.transitions import transitions
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.models.action_losses import (
+    COMPARING,
     TransitionWeights,
     opposites,
     transition_terms,
@@ -29,8 +30,9 @@ from disentwine.models.pixels import Likelihood
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.grid import Reduction, grid_of
 from disentwine.nn.messages import Messages
+from disentwine.nn.modes import evaluating
 from disentwine.nn.pairs import Activation
-from disentwine.nn.pictures import accepts_pictures, answer_in_kind
+from disentwine.nn.pictures import accepts_pictures, answer_in_kind, check_pictures
 from disentwine.nn.quantizer import CodebookTraining
 from disentwine.nn.transition import ActionGraph, Edges, TransitionLayer
 from disentwine.objectives.transition import negative_log_likelihood
@@ -68,7 +70,7 @@ class CTVAE(Model):
         repeats_from: the update from which on; until then single actions, which take less time. From
             the first on when omitted.
         weights: of the losses of the second stage.
-        layer_width: numbers a node of the graph.
+        layer_width: numbers that a node has where edges are found, and in the attention over parents.
         messages: "attention" over all parents, or several rounds between "neighbours" on the grid of
             codes, which learn far more of what moves.
         heads: of the attention over parents.
@@ -123,7 +125,7 @@ class CTVAE(Model):
         likelihood: Likelihood = "bernoulli",
     ) -> None:
         super().__init__()
-        if layer_width % heads:
+        if messages == "attention" and layer_width % heads:
             raise UsageError(f"layer_width={layer_width} must be a multiple of heads={heads}")
         if rivals is not None and labels == "latent":
             raise UsageError("rivals need known actions: leave it away where labels are 'latent'")
@@ -131,6 +133,8 @@ class CTVAE(Model):
             raise UsageError("compared=1 is needed where labels are 'latent': no pair has its own")
         if repeats is not None and labels == "latent":
             raise UsageError("repeats need known actions: leave it away where labels are 'latent'")
+        if repeats_from is not None and repeats is None:
+            raise UsageError("repeats_from: give repeats, how many actions follow from then on")
         self.image_shape, self.actions = image_shape, actions
         self.pretraining, self.joint, self.weights = pretraining, joint, weights
         self.labels, self.two_way = labels, two_way
@@ -174,19 +178,22 @@ class CTVAE(Model):
         return {"image_shape": dataset.image_shape, "actions": transitions(dataset).actions}
 
     def loss(self, batch: Batch) -> Losses:
-        """The autoencoder's losses where images are given, the transition's where an action is."""
-        if not batch.x.is_floating_point():
-            return self._transition_losses(batch, self.look_up(batch.x), batch.x)
+        """The autoencoder's losses while it learns, the transition's where an action is given; x and
+        y are images, or codes (n, nodes) that stand for them."""
+        if batch.action is not None and not self.joint:
+            codes = self.indices(batch.x) if batch.x.is_floating_point() else batch.x
+            return self._transition_losses(batch, self.look_up(codes), codes)
         q = self.autoencoder.quantizer(self.autoencoder.vectors(batch.x))
         own = self.autoencoder.losses(batch.x, q)
-        vectors = q.vectors if self.joint else q.vectors.detach()
-        further = self._transition_losses(batch, vectors, q.indices.flatten(1))
+        if batch.action is None:
+            return own
+        further = self._transition_losses(batch, q.vectors, q.indices.flatten(1))
         return Losses({**own.terms, **further.terms}, {**own.weights, **further.weights})
 
     def _transition_losses(self, batch: Batch, vectors: Tensor, x: Tensor) -> Losses:
-        """Nothing where there are no pairs; x are codes, as y is where no images are given."""
-        if batch.action is None or batch.y is None:
-            return Losses({})
+        """What vectors of codes x become under each pair's action, and further actions of a row."""
+        assert batch.y is not None
+        assert batch.action is not None
         terms, made = self.transition_terms(vectors, x, self._target(batch.y), batch.action)
         if batch.later:
             later = []
@@ -194,10 +201,13 @@ class CTVAE(Model):
                 made = self.layer(self._outcome(made), self.table, action[:, None])[0][:, 0]
                 later.append(negative_log_likelihood(made, self._target(y)))
             terms["l_later"] = torch.stack(later).mean(0)
-        # A term of some pairs counts as much as they do.
-        share = {name: term.numel() / len(x) if term.dim() else 1.0 for name, term in terms.items()}
         weights = {**asdict(self.weights), "l_later": self.weights.l_y}
-        return Losses(terms, {name: weights[name] * share[name] for name in terms})
+        for name in COMPARING:  # they count as much as the pairs do that training has them of
+            weights[name] *= self._compared(len(x)) / len(x)
+        return Losses(terms, {name: weights[name] for name in terms})
+
+    def _compared(self, pairs: int) -> int:
+        return math.ceil(self.compared * pairs)
 
     def _target(self, y: Tensor) -> Tensor:
         """Codes as they are, and those of images; one-hot with gradients where the autoencoder learns
@@ -224,7 +234,7 @@ class CTVAE(Model):
             x,
             y,
             action,
-            compared=math.ceil(self.compared * len(action)) if learns else len(action),
+            compared=self._compared(len(action)) if learns else len(action),
             tried=tried,
             latent=self.nameless,
         )
@@ -283,10 +293,12 @@ class CTVAE(Model):
             action: its name or number, or several to be done one after the other.
             times: how often.
         """
-        if times < 1:
+        if not isinstance(times, int | np.integer) or times < 1:
             raise UsageError(f"times: an action is done once or more, got {times}")
-        several = [action] if isinstance(action, str | int | np.integer) else list(action)
-        numbers = [self.action_number(one) for one in several] * times
+        several: list[Any] = (
+            [*action] if isinstance(action, list | tuple | np.ndarray) else [action]
+        )
+        numbers = [self.action_number(one) for one in several] * int(times)
 
         def answer(x: Tensor, rows: slice) -> Tensor:
             vectors = self.look_up(self.indices(x))
@@ -303,11 +315,14 @@ class CTVAE(Model):
             x: images, see `reconstruct`.
             y: as many of the same form.
         """
-        if not isinstance(x, Tensor):
+        tensors = isinstance(x, Tensor)
+        if tensors != isinstance(y, Tensor):
+            raise UsageError("x and y must be pairs of images, both arrays or both tensors")
+        if not tensors:
             x, y = np.asarray(x), np.asarray(y)
         if x.shape != y.shape:
             raise UsageError(f"x {tuple(x.shape)} and y {tuple(y.shape)} must be pairs of images")
-        tensors = isinstance(x, Tensor)
+        check_pictures(x, self.image_shape)
         channels_first = tensors and x.is_floating_point()
         axis = 1 if channels_first else -1
         pairs = torch.cat([x, y], axis) if tensors else np.concatenate([x, y], axis)
@@ -347,8 +362,9 @@ class CTVAE(Model):
 
         Arguments:
             x, y: pairs of images, see `retrieve`.
-            action: (n,) the number of the action that made each.
+            action: (n,) the name or the number of the action that made each.
         """
+        numbers = [self.action_number(one) for one in action]
         self.places.copy_(torch.arange(len(self.actions)))
         two_way, self.two_way = self.two_way, False  # without names there are no opposites
         try:
@@ -356,13 +372,16 @@ class CTVAE(Model):
         finally:
             self.two_way = two_way
         counts = np.zeros((len(self.actions), len(self.actions)))
-        np.add.at(counts, (np.asarray(action), q.argmax(1)), 1)
+        np.add.at(counts, (numbers, q.argmax(1)), 1)
         self.places.copy_(torch.from_numpy(linear_sum_assignment(-counts)[1]))
 
     @torch.no_grad()
     def graphs(self, x: Tensor) -> ActionGraph:
-        """M and R of images under every action, in the order of `actions`, and under none."""
-        found = self.layer.graph(self.layer.nodes(self.look_up(self.indices(x)), self.table))
+        """M and R of images under every action, in the order of `actions`, and under none; those that
+        are expected, also while it learns."""
+        with evaluating(self):
+            vectors = self.look_up(self.indices(x))
+            found = self.layer.graph(self.layer.nodes(vectors, self.table))
         order = torch.cat([self.places, self.places.new_tensor([len(self.actions)])])
         edges, mask, alpha = (part[:, order] for part in (found.edges, found.mask, found.alpha))
         return ActionGraph(edges, mask, alpha, found.alpha_none)
@@ -374,7 +393,9 @@ class CTVAE(Model):
                 raise UsageError(
                     f"there is no action '{action}'. {did_you_mean(action, self.actions)}"
                 )
-            action = self.actions.index(action)
-        if not 0 <= int(action) < len(self.actions):
-            raise UsageError(f"actions have numbers from 0 to {len(self.actions) - 1}: {action}")
+            return self.actions.index(action)
+        if not isinstance(action, int | np.integer) or not 0 <= action < len(self.actions):
+            raise UsageError(
+                f"actions have names, or numbers from 0 to {len(self.actions) - 1}; got {action}"
+            )
         return int(action)

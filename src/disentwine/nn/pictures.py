@@ -91,6 +91,14 @@ def answer_in_kind(
     return array[0] if single else array
 
 
+def check_pictures(x: Any, shape: tuple[int, ...]) -> None:
+    """Refuse what are no images of a shape (height, width, channels), see `accepts_pictures`."""
+    if isinstance(x, Tensor) and x.is_floating_point() and x.ndim == 4:
+        _check_shape((*x.shape[2:], x.shape[1]), shape)
+    else:
+        _check_shape(tuple(_as_stack(x)[0].shape[1:]), shape)
+
+
 def _as_stack(x: Any) -> tuple[Tensor, bool]:
     pictures = x if isinstance(x, Tensor) else _from_array(x)
     if pictures.dtype != torch.uint8 or pictures.ndim not in (3, 4):

@@ -47,7 +47,7 @@ SMALL: Setting = (
 )
 
 VARIANTS = {
-    "as the paper trains": (
+    "the paper's options": (
         "model.activation=relu",
         "model.edges=sampled",
         "model.two_way=false",
@@ -57,6 +57,7 @@ VARIANTS = {
         "model.messages=attention",
         "model.outcome=likeliest",
         "model.repeats=null",
+        "model.repeats_from=null",
     ),
     "attention": ("model.messages=attention",),
     "joint": ("model.joint=true",),
@@ -65,9 +66,10 @@ VARIANTS = {
         "model.rivals=null",
         "model.compared=1",
         "model.repeats=null",
+        "model.repeats_from=null",
     ),
 }
-"""What is compared on one data set and with one seed."""
+"""What is compared on one data set and with one seed; losses have the weights of the recipe in all."""
 
 COMPARED_ON = "cars3d"
 

@@ -212,6 +212,11 @@ def _warn_of_few(steps: int, model: Model, trainer: Trainer) -> None:
             f"training.steps={steps} are no more than model.pretraining={trainer.pretraining}: "
             f"images are learnt, but no actions; give more steps, or less pretraining"
         )
+    if steps <= (getattr(model, "repeats_from", None) or 0):
+        warn(
+            f"training.steps={steps} are no more than model.repeats_from={model.repeats_from}: "
+            f"single actions are learnt, but no rows of them; give more steps, or an earlier start"
+        )
     changing = getattr(model, "warm_up_steps", None) or 0
     if steps < changing:
         falls = (getattr(model, "start_beta", None) or 0) > getattr(model, "beta", 1)

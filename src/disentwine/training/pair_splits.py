@@ -11,7 +11,7 @@ from disentwine.contracts.capabilities import LearnsActions
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.data.splits import spread
 from disentwine.data.transitions import transitions
-from disentwine.errors import DataError
+from disentwine.errors import DataError, UsageError
 from disentwine.training.following import Following
 from disentwine.training.sampling import batch_indices
 
@@ -102,7 +102,13 @@ def learns_images(steps: int, *, pretraining: int) -> bool:
 
 def pair_splits(dataset: Dataset, model: LearnsActions) -> dict[str, Any]:
     """What a model that learns actions is trained and validated on."""
-    pairs = transitions(dataset).pairs
+    steps = transitions(dataset)
+    if steps.actions != model.actions:
+        raise UsageError(
+            f"the model's actions are {' '.join(model.actions)}, and the data set's "
+            f"{' '.join(steps.actions)}; build it with {type(model).__name__}.for_data"
+        )
+    pairs = steps.pairs
     if len(pairs["validation"]) == 0:
         raise DataError(
             "no two validation images differ by one step of one factor: give the data set more images"
