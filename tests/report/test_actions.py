@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from disentwine.data import Shapes3D
+from disentwine.data.stepping import Steps
 from disentwine.data.transitions import transitions
 from disentwine.report.action_figures import repeated_rows
 from disentwine.report.actions import action_scores, leak_scores, walk_scores
 from disentwine.report.reader import Reader
-from disentwine.report.stepping import Steps
 from disentwine.testing import small_grid
 
 DATA = small_grid((8, 8, 1))
@@ -34,7 +34,7 @@ class Oracle:
         if x.ndim == 3:
             return self.apply(x[None], action, times=times)[0]
         several = [action] if isinstance(action, int) else action
-        steps = Steps(DATA, [0, 1])
+        steps = Steps(DATA)
         places = np.array([self._where(image) for image in x])
         for a in list(several) * times:
             factor = int(PAIRS.factor_of_action[a])
@@ -51,7 +51,7 @@ class Oracle:
 
 
 def test_steps_lead_to_the_image_with_one_factor_moved():
-    steps = Steps(DATA, [0, 1])
+    steps = Steps(DATA)
     images = np.arange(len(DATA))
     for factor in (0, 1):
         for by in (-2, 1):
@@ -68,7 +68,7 @@ def test_steps_go_round_where_the_pairs_do():
     hues = Shapes3D(hues=3, scales=2, orientations=2)
     last = np.array([len(hues) - 1])
     for cyclic, there in ((True, True), (False, False)):
-        steps = Steps(transitions(hues, cyclic=cyclic).dataset, list(range(6)))
+        steps = Steps(transitions(hues, cyclic=cyclic).dataset)
         assert (steps.moved(last, 0, 1)[0] >= 0) == there
 
 

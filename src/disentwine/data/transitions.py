@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from disentwine.contracts.dataset import Acting, Dataset, FloatArray, IndexArray, column_index
+from disentwine.contracts.dataset import Acting, Dataset, IndexArray
 from disentwine.contracts.transitions import Transitions
-from disentwine.errors import DataError, UsageError
-
-MOST_COMBINATIONS = 2**62
+from disentwine.data.stepping import Steps
+from disentwine.errors import DataError
 
 
 def transitions(
@@ -62,76 +61,36 @@ def transitions(
     )
     if acting != dataset.acting:
         dataset = dataset.with_actions(**vars(acting))
-    grids = _grids(dataset)
-    level, strides, key = _keys(dataset, grids)
+    steps = Steps(dataset)
     rng = np.random.default_rng(seed)
     pairs = {}
     for part in ("train", "validation", "test"):
         images = dataset.split[part]
-        images = rng.permutation(images[key[images] >= 0])
-        images = images[np.argsort(key[images], kind="stable")]
-        keys = key[images]
+        images = rng.permutation(images[steps.key[images] >= 0])
+        images = images[np.argsort(steps.key[images], kind="stable")]
+        keys = steps.key[images]
         tables = []
-        for i, (factor, grid) in enumerate(grids.items()):
-            turn = len(grid) if dataset.goes_round(factor) and len(grid) > 2 else None
-            before = level[i][images]
+        for i, stride in enumerate(steps.strides):
+            before = steps.level[images, i]
             for action, direction in ((2 * i, 1), (2 * i + 1, -1)):
-                after = before + direction if turn is None else (before + direction) % turn
-                inside = np.flatnonzero((after >= 0) & (after < len(grid)))
-                wanted = keys[inside] + (after - before)[inside] * strides[i]
+                after = steps.after(before, i, direction)
+                inside = np.flatnonzero(after >= 0)
+                wanted = keys[inside] + (after - before)[inside] * stride
                 tables.append(_found(images, keys, inside, wanted, action, rng))
         table = np.concatenate(tables)
         pairs[part] = table[rng.permutation(len(table))[:limit]]
     if not len(pairs["train"]):
         raise DataError(
             f"{dataset!r}: no two training images differ by one step of one factor of "
-            f"{', '.join(dataset.names[i] for i in grids)}; choose fewer `factors`"
+            f"{', '.join(dataset.names[i] for i in steps.columns)}; choose fewer `factors`"
         )
     return Transitions(
         dataset=dataset,
-        actions=tuple(f"{sign}{dataset.names[i]}" for i in grids for sign in "+-"),
+        actions=tuple(f"{sign}{dataset.names[i]}" for i in steps.columns for sign in "+-"),
         pairs=pairs,
-        factor_of_action=np.repeat(np.array(list(grids), np.int64), 2),
-        direction_of_action=np.tile(np.array([1, -1], np.int64), len(grids)),
+        factor_of_action=np.repeat(np.array(steps.columns, np.int64), 2),
+        direction_of_action=np.tile(np.array([1, -1], np.int64), len(steps.columns)),
     )
-
-
-def _grids(dataset: Dataset) -> dict[int, FloatArray]:
-    """The values of each factor that acts, by its column: those named, or all that vary."""
-    grids = {}
-    factors = dataset.acting.factors
-    for name in dataset.names if factors is None else factors:
-        column = column_index(dataset.names, name)
-        grid = np.unique(dataset.factors[:, column])
-        grid = grid[~np.isnan(grid)]
-        if len(grid) < 2:
-            continue
-        if dataset.spec[column].kind == "continuous":
-            raise UsageError(
-                f"transitions are steps on a grid, but '{name}' of {dataset!r} is continuous; "
-                "name factors that have steps in `factors`"
-            )
-        grids[column] = grid
-    if not grids:
-        raise UsageError(f"transitions are steps of a factor, but no factor of {dataset!r} varies")
-    return grids
-
-
-def _keys(
-    dataset: Dataset, grids: dict[int, FloatArray]
-) -> tuple[list[IndexArray], list[int], IndexArray]:
-    """Levels (n) and stride of each factor; a number for each combination, -1 without labels."""
-    level, strides, key = [], [], np.zeros(len(dataset), np.int64)
-    combinations = 1
-    for column, grid in grids.items():
-        level.append(np.searchsorted(grid, dataset.factors[:, column]))
-        strides.append(combinations)
-        combinations *= len(grid)
-        if combinations > MOST_COMBINATIONS:
-            raise UsageError(f"{len(grids)} factors are too many to hold; choose fewer `factors`")
-        key += level[-1] * strides[-1]
-    key[np.isnan(dataset.factors[:, list(grids)]).any(axis=1)] = -1
-    return level, strides, key
 
 
 def _found(

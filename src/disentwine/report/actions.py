@@ -11,12 +11,12 @@ from disentwine.contracts.capabilities import Transits
 from disentwine.contracts.dataset import Dataset, IndexArray, UInt8Array
 from disentwine.contracts.score import Score
 from disentwine.contracts.transitions import Transitions
+from disentwine.data.stepping import Steps
 from disentwine.data.transitions import transitions
 from disentwine.errors import DataError, UsageError
 from disentwine.metrics.actions import intervention_scores, retrieval_scores
 from disentwine.metrics.reconstruction import squared_error
 from disentwine.report.reader import Reader
-from disentwine.report.stepping import Steps
 
 MOST_PAIRS = 2000
 WALK = 5
@@ -83,7 +83,7 @@ def walk(model: Transits, pairs: Transitions, *, seed: int = 0) -> Walked | None
         seed: of the choice of images.
     """
     dataset = pairs.dataset
-    steps = Steps(dataset, [int(f) for f in np.unique(pairs.factor_of_action)])
+    steps = Steps(dataset)
     rng = np.random.default_rng(seed)
     found = [
         (factor, *taken)

@@ -1,0 +1,101 @@
+"""Steps of factors: which image is some steps of one factor away from another."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray, column_index
+from disentwine.errors import UsageError
+
+MOST_COMBINATIONS = 2**62
+
+
+class Steps:
+    """The images of a data set by their place on the grid of the factors that act.
+
+    Arguments:
+        dataset: one whose acting factors are not continuous.
+
+    Attributes:
+        grids: the sorted values of each factor that acts, by its column; factors that never vary
+            do not.
+        level: (n, k) the place of each image on each grid.
+        strides: (k,) what a step of each adds to the key.
+        key: (n,) a number for each combination of levels, -1 without labels.
+
+    >>> from disentwine.testing import small_grid
+    >>> steps = Steps(small_grid((8, 8, 1)))  # 8 x 8, the second factor changing fastest
+    >>> steps.moved(np.array([0, 7]), 1, 1)
+    array([ 1, -1])
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.grids = _grids(dataset)
+        self.columns = list(self.grids)
+        self.cyclic = [dataset.goes_round(c) and len(g) > 2 for c, g in self.grids.items()]
+        self.sizes = [len(grid) for grid in self.grids.values()]
+        labels = dataset.factors[:, self.columns]
+        self.level = np.stack(
+            [np.searchsorted(g, x) for g, x in zip(self.grids.values(), labels.T, strict=True)],
+            axis=1,
+        )
+        combinations = np.cumprod([1, *self.sizes], dtype=float)
+        if combinations[-1] > MOST_COMBINATIONS:
+            raise UsageError(
+                f"{len(self.sizes)} factors are too many to hold; choose fewer `factors`"
+            )
+        self.strides = combinations[:-1].astype(np.int64)
+        self.key = self.level @ self.strides
+        self.key[np.isnan(labels).any(axis=1)] = -1
+
+    @cached_property
+    def order(self) -> IndexArray:
+        """Which images have the smallest key, the next, and so on."""
+        return np.argsort(self.key, kind="stable")
+
+    def after(self, level: IndexArray, i: int, by: IndexArray | int) -> IndexArray:
+        """Levels of the i-th factor `by` steps further, -1 beyond the end of a grid that has ends."""
+        after = level + by
+        if self.cyclic[i]:
+            return after % self.sizes[i]
+        return np.where((after >= 0) & (after < self.sizes[i]), after, -1)
+
+    def moved(self, images: IndexArray, factor: int, by: IndexArray | int) -> IndexArray:
+        """The images in which a factor is `by` steps further and all others are the same, or -1.
+
+        Arguments:
+            images: (n,) where from.
+            factor: its column.
+            by: steps, for all or for each.
+        """
+        i = self.columns.index(factor)
+        before = self.level[images, i]
+        after = self.after(before, i, by)
+        key = self.key[images] + (after - before) * self.strides[i]
+        place = np.searchsorted(self.key, key, sorter=self.order)
+        found = self.order[np.minimum(place, len(self.order) - 1)]
+        there = (after >= 0) & (self.key[images] >= 0)
+        return np.where(there & (self.key[found] == key), found, -1)
+
+
+def _grids(dataset: Dataset) -> dict[int, FloatArray]:
+    """The values of each factor that acts, by its column: those named, or all that vary."""
+    grids = {}
+    factors = dataset.acting.factors
+    for name in dataset.names if factors is None else factors:
+        column = column_index(dataset.names, name)
+        grid = np.unique(dataset.factors[:, column])
+        grid = grid[~np.isnan(grid)]
+        if len(grid) < 2:
+            continue
+        if dataset.spec[column].kind == "continuous":
+            raise UsageError(
+                f"transitions are steps on a grid, but '{name}' of {dataset!r} is continuous; "
+                "name factors that have steps in `factors`"
+            )
+        grids[column] = grid
+    if not grids:
+        raise UsageError(f"transitions are steps of a factor, but no factor of {dataset!r} varies")
+    return grids
