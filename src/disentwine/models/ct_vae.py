@@ -134,7 +134,9 @@ class CTVAE(Model):
         if repeats is not None and labels == "latent":
             raise UsageError("repeats need known actions: leave it away where labels are 'latent'")
         if repeats_from is not None and repeats is None:
-            raise UsageError("repeats_from: give repeats, how many actions follow from then on")
+            raise UsageError(
+                "repeats_from: give repeats, how many actions are in a row, or leave out both"
+            )
         self.image_shape, self.actions = image_shape, actions
         self.pretraining, self.joint, self.weights = pretraining, joint, weights
         self.labels, self.two_way = labels, two_way

@@ -78,9 +78,9 @@ def confusion_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
 
 
 def _shown(outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
-    """The first seed of each data set, without variants."""
+    """The first seed of each data set, without variants and baselines."""
     found: dict[str, Outcome] = {}
     for outcome in outcomes:
-        if not outcome.trial.note:
+        if not outcome.trial.note and not outcome.trial.baseline:
             found.setdefault(outcome.trial.data, outcome)
     return found

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 from disentwine.errors import DataError, UsageError
-from disentwine.report.siamese import STEPS as STEPS_OF_SIAMESE
 from disentwine.studies.action_pictures import (
     confusion_pictures,
     graph_pictures,
@@ -98,15 +97,17 @@ G. Dobbie, 2023, Table 1. Other pictures of the same factors, such as our own, h
 
 
 def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
-    """CT-VAE on every data set at hand; in a second stage, its variants on one of them."""
+    """CT-VAE on every data set at hand, and a network for telling actions alone; in a second stage,
+    variants on one of them."""
     if profile == "smoke":
-        return [_trial(SMALL, seed, *QUICK) for seed in seeds[:2]]
+        return [*(_trial(SMALL, seed, *QUICK) for seed in seeds[:2]), _siamese(SMALL, seeds[0])]
     found: dict[str, Setting] = {}
     for setting in SETTINGS:
         pictures = SAME.get(setting[0], setting[0])
         if pictures not in found and _at_hand(setting):
             found[pictures] = setting
-    made = [_trial(setting, seed) for seed in seeds for setting in found.values()]
+    each = [(setting, seed) for seed in seeds for setting in found.values()]
+    made = [*(_trial(*one) for one in each), *(_siamese(*one) for one in each)]
     compared = found.get(COMPARED_ON, OWN)
     single = ("model.repeats=null", "model.repeats_from=null")
     variants = [
@@ -124,6 +125,11 @@ def _trial(setting: Setting, seed: int, *more: str, note: str = "") -> Trial:
     return Trial("ct-vae", data, seed, recipe, (*overrides, *more), note)
 
 
+def _siamese(setting: Setting, seed: int) -> Trial:
+    data, recipe, overrides = setting
+    return Trial(SIAMESE, data, seed, recipe, overrides, baseline=SIAMESE)
+
+
 def _at_hand(setting: Setting) -> bool:
     try:
         _trial(setting, 0).read_recipe().build_dataset()
@@ -133,28 +139,16 @@ def _at_hand(setting: Setting) -> bool:
 
 
 def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Rows of what needs no CT-VAE: the siamese network, and always the commonest answer."""
+    """Rows of what needs no network: always the commonest answer."""
     made = []
     for outcome in outcomes:
-        if outcome.trial.note:
+        if outcome.trial.note or outcome.trial.baseline:
             continue
-        siamese = [
-            {**score, "name": score["name"].removeprefix(SIAMESE)}
-            for score in outcome.scores
-            if score["name"].startswith(SIAMESE)
-        ]
         floor = [
             {**score, "value": score["noise_floor"], "noise_floor": None}
             for score in outcome.scores
             if score["name"] in ("action-accuracy", "factor-accuracy")
         ]
-        for score in siamese:
-            # Minutes were not recorded apart from the beginning: then they are those of all together.
-            minutes = score["details"].get("minutes", outcome.minutes)
-            updates = score["details"].get("updates", STEPS_OF_SIAMESE)
-            how = f"siamese network ({updates} updates)"
-            trial = replace(outcome.trial, system="siamese network", baseline=how)
-            made.append(Outcome(trial, (score,), minutes))
         trial = replace(outcome.trial, system="commonest action", baseline="commonest action")
         made.append(Outcome(trial, tuple(floor), 0.0))
     return made

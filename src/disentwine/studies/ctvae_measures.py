@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
@@ -21,24 +20,28 @@ from disentwine.report.actions import MOST_PAIRS, action_scores, leak_scores, wa
 from disentwine.report.reader import STEPS as STEPS_OF_READER
 from disentwine.report.reader import Reader, train_reader
 from disentwine.report.siamese import STEPS as STEPS_OF_SIAMESE
-from disentwine.report.siamese import Siamese, train_siamese
+from disentwine.report.siamese import train_siamese
+from disentwine.studies.trial import Baseline
 from disentwine.training.run import Run
 
-SIAMESE = "siamese:"
-"""How the scores of that network begin."""
+SIAMESE = "siamese network"
+"""The baseline that learns nothing but to tell actions."""
 
 
 def measure(
-    run: Run,
+    subject: Run | Baseline,
     *,
     most: int = MOST_PAIRS,
     reader_steps: int = STEPS_OF_READER,
     siamese_steps: int = STEPS_OF_SIAMESE,
 ) -> list[Score]:
-    """Table 1, images after one action and after five, what else moves, and the codes' modularity."""
-    model: Any = run.model
-    data = yaml.safe_dump(run.recipe.data)
-    pairs = _pairs(run)
+    """Table 1, images after one action and after five, what else moves, and the codes' modularity; of
+    the baseline, what it tells."""
+    pairs = _pairs(subject)
+    if isinstance(subject, Baseline):
+        return siamese_scores(pairs, most=most, steps=siamese_steps, seed=subject.recipe.seed)
+    model: Any = subject.model
+    data = yaml.safe_dump(subject.recipe.data)
     scores = action_scores(model, pairs, most=most)
     scores += walk_scores(model, pairs)
     for leak in leak_scores(model, _reader(data, reader_steps), pairs, most=most):
@@ -46,15 +49,12 @@ def measure(
     test = np.random.default_rng(0).permutation(pairs.dataset.split["test"])[: 2 * most]
     images = pairs.dataset.images[test]
     scores.append(reconstruction_error(images, model.reconstruct(images)))
-    scores += _modularity(model, pairs, test)
-    return scores + _siamese_scores(run, most=most, steps=siamese_steps)
+    return scores + _modularity(model, pairs, test)
 
 
-def _siamese_scores(run: Run, *, most: int, steps: int) -> list[Score]:
-    """What the network that learns nothing else retrieves; its own minutes and updates are details."""
-    pairs = _pairs(run)
-    start = time.process_time()
-    network = _siamese(yaml.safe_dump(run.recipe.data), steps, run.recipe.seed)
+def siamese_scores(pairs: Transitions, *, most: int, steps: int, seed: int) -> list[Score]:
+    """What a network that learns nothing else retrieves; how many updates it had is a detail."""
+    network = train_siamese(pairs, steps=steps, seed=seed)
     x, y, actions = pairs.batch(pairs.pairs["test"][:most])
     found = retrieval_scores(
         network.retrieve(x, y),
@@ -62,11 +62,7 @@ def _siamese_scores(run: Run, *, most: int, steps: int) -> list[Score]:
         names=pairs.actions,
         factors=pairs.factor_of_action.tolist(),
     )
-    own = {"minutes": (time.process_time() - start) / 60, "updates": steps}
-    return [
-        replace(score, name=f"{SIAMESE}{score.name}", details={**score.details, **own})
-        for score in found
-    ]
+    return [replace(score, details={**score.details, "updates": steps}) for score in found]
 
 
 def _modularity(model: Any, pairs: Transitions, images: Any) -> list[Score]:
@@ -88,11 +84,11 @@ OPENED: dict[str, Transitions] = {}
 """The pairs of the data set that this process measured last."""
 
 
-def _pairs(run: Run) -> Transitions:
-    data = yaml.safe_dump(run.recipe.data)
+def _pairs(subject: Run | Baseline) -> Transitions:
+    data = yaml.safe_dump(subject.recipe.data)
     if data not in OPENED:
         OPENED.clear()
-        OPENED[data] = transitions(run.dataset)
+        OPENED[data] = transitions(subject.dataset)
     return OPENED[data]
 
 
@@ -105,8 +101,3 @@ def _reader(data: str, steps: int) -> Reader:
     test = np.random.default_rng(0).permutation(dataset.split["test"])[:MOST_PAIRS]
     view.split = {**dataset.split, "test": test}
     return train_reader(view, steps=steps)
-
-
-@lru_cache(maxsize=1)
-def _siamese(data: str, steps: int, seed: int) -> Siamese:
-    return train_siamese(OPENED[data], steps=steps, seed=seed)
