@@ -6,6 +6,7 @@ import pytest
 from disentwine.data import Shapes3D
 from disentwine.data.stepping import Steps
 from disentwine.data.transitions import transitions
+from disentwine.report import action_figures
 from disentwine.report.action_figures import repeated_rows
 from disentwine.report.actions import action_scores, leak_scores, walk_scores
 from disentwine.report.reader import Reader
@@ -126,7 +127,25 @@ def test_models_without_these_actions_are_not_measured():
 
 
 def test_repeated_actions_are_drawn_beside_the_image():
-    rows, labels = repeated_rows(Oracle(), DATA.images[0], times=2)
+    rows = repeated_rows(Oracle(), DATA.images[0], [2, 0, 1, 0], times=2)
     assert rows.shape == (4, 4, 8, 8, 1)
-    assert labels[0] == "+size"
     assert np.array_equal(rows[0, 3], DATA.images[16])
+    assert np.array_equal(rows[2, 2], DATA.images[1])
+    assert (rows[1, 2:] == 255).all(), "nothing is beyond the end"
+    assert (rows[2, 3] == 255).all()
+
+
+def test_the_image_with_most_room_is_drawn(monkeypatch):
+    drawn = []
+
+    def keep(rows, labels, columns):
+        drawn.append((rows, labels, columns))
+        return "figure"
+
+    monkeypatch.setattr(action_figures, "labelled_rows", keep)
+    found = action_figures.repeated_figure(Oracle(), DATA, np.array([0, 7, 36]), times=3)
+    assert found == "figure"
+    rows, labels, columns = drawn[0]
+    assert np.array_equal(rows[0, 0], DATA.images[36])  # in the fifth row and column of eight
+    assert labels[0] == "+size"
+    assert columns == ["image", "rebuilt", "1", "2", "3"]

@@ -62,6 +62,21 @@ class Steps:
             return after % self.sizes[i]
         return np.where((after >= 0) & (after < self.sizes[i]), after, -1)
 
+    def reach(self, images: IndexArray, *, times: int) -> IndexArray:
+        """How often each action, "+" and "-" of each factor in turn, can be done, (n, actions) and at
+        most `times`.
+
+        >>> from disentwine.testing import small_grid
+        >>> Steps(small_grid((8, 8, 1))).reach(np.array([0, 7]), times=5)
+        array([[5, 0, 5, 0],
+               [5, 0, 0, 5]])
+        """
+        level = self.level[images]
+        room = np.stack([np.array(self.sizes) - 1 - level, level], axis=2)
+        room[:, self.cyclic] = times
+        reach: IndexArray = np.minimum(room, times).reshape(len(images), -1)
+        return reach
+
     def moved(self, images: IndexArray, factor: int, by: IndexArray | int) -> IndexArray:
         """The images in which a factor is `by` steps further and all others are the same, or -1.
 

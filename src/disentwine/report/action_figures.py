@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,28 +10,50 @@ import torch
 from matplotlib.figure import Figure
 
 from disentwine.contracts.capabilities import Transits
-from disentwine.contracts.dataset import UInt8Array
+from disentwine.contracts.dataset import Dataset, IndexArray, UInt8Array
+from disentwine.data.stepping import Steps
 from disentwine.figures.actions import action_graphs
+from disentwine.figures.images import labelled_rows
 from disentwine.nn.modes import evaluating
 from disentwine.nn.pictures import to_unit_range
 
 
-def repeated_rows(
-    model: Transits, image: UInt8Array, *, times: int = 5
-) -> tuple[UInt8Array, list[str]]:
-    """For each action a row: the image, what is left of it unchanged, and after 1 to `times` actions.
+def repeated_figure(
+    model: Transits, dataset: Dataset, images: IndexArray, *, times: int = 5
+) -> Figure:
+    """For each action a row: an image, what is left of it unchanged, and after 1 to `times` actions.
+
+    Of some images the one is shown whose factors have most room. What is beyond the end of a factor is
+    left out: no pair tells what becomes of it.
 
     Arguments:
         model: one that *transitions*.
-        image: (height, width, channels).
+        dataset: whose actions the model knows.
+        images: (n,) those to choose from.
         times: how often to act.
     """
+    reach = Steps(dataset).reach(images, times=times)
+    chosen = int(reach.sum(1).argmax())
+    rows = repeated_rows(model, dataset.images[images[chosen]], reach[chosen].tolist(), times=times)
+    columns = ["image", "rebuilt", *(f"{t + 1}" for t in range(times))]
+    return labelled_rows(rows, [name.replace("_", " ") for name in model.actions], columns)
+
+
+def repeated_rows(
+    model: Transits, image: UInt8Array, reach: Sequence[int], *, times: int
+) -> UInt8Array:
+    """(actions, 2 + times, height, width, channels), blank after as many actions as `reach` has."""
+    blank = np.full_like(image, 255)
     first = [image, model.reconstruct(image)]
-    rows = [
-        np.stack([*first, *(model.apply(image, action, times=t + 1) for t in range(times))])
-        for action in range(len(model.actions))
-    ]
-    return np.stack(rows), [name.replace("_", " ") for name in model.actions]
+    return np.stack(
+        [
+            [
+                *first,
+                *(model.apply(image, a, times=t + 1) if t < far else blank for t in range(times)),
+            ]
+            for a, far in enumerate(reach)
+        ]
+    )
 
 
 def graphs_of(model: Any, images: UInt8Array) -> Figure:

@@ -7,7 +7,7 @@ from typing import Any
 from disentwine import figures
 from disentwine.contracts.capabilities import Transits
 from disentwine.figures.actions import confusion_matrix
-from disentwine.report.action_figures import repeated_rows
+from disentwine.report.action_figures import repeated_figure
 from disentwine.report.page import Picture, Section
 from disentwine.report.subject import Subject, number
 
@@ -19,9 +19,11 @@ def actions(subject: Subject) -> Section | None:
     model: Any = subject.model
     if not isinstance(model, Transits):
         return None
-    index = subject.found.indices[len(subject.found.indices) // 2]
-    rows, labels = repeated_rows(model, subject.dataset.images[index], times=REPEATS)
-    text = f"One test image, its reconstruction, and what {REPEATS} actions make of it, one by one."
+    figure = repeated_figure(model, subject.dataset, subject.found.indices, times=REPEATS)
+    text = (
+        f"One test image, its reconstruction, and what {REPEATS} actions make of it, one by one, as far "
+        "as factors go."
+    )
     share = subject.found.score("intervention-share")
     if share is not None:
         less = number(round(share.value, 3))
@@ -32,7 +34,7 @@ def actions(subject: Subject) -> Section | None:
         Picture(
             "actions",
             f"Images under {', '.join(model.actions)}",
-            figures.to_png_bytes(figures.labelled_rows(rows, labels)),
+            figures.to_png_bytes(figure),
         ),
     )
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from disentwine import figures
 from disentwine.contracts.capabilities import Transits
-from disentwine.contracts.dataset import UInt8Array
 from disentwine.figures.actions import confusion_matrix
-from disentwine.report.action_figures import graphs_of, repeated_rows
+from disentwine.report.action_figures import graphs_of, repeated_figure
 from disentwine.studies.pictures import Picture, Pictures, drawn_or_kept, kept
 from disentwine.studies.trial import Outcome
 from disentwine.training.run import Run
@@ -36,10 +35,8 @@ def _draw_repeated(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
     model: Any = run.model
     if not isinstance(model, Transits):
         return []
-    test = run.dataset.split["test"]
-    image: UInt8Array = run.dataset.images[np.array([test[len(test) // 2]])][0]
-    rows, labels = repeated_rows(model, image, times=REPEATS)
-    figures.save_figure(figures.labelled_rows(rows, labels), picture[1])
+    figure = repeated_figure(model, run.dataset, run.dataset.split["test"], times=REPEATS)
+    figures.save_figure(figure, picture[1])
     return [picture]
 
 
