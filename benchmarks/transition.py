@@ -54,8 +54,8 @@ Ways = tuple[Callable[[], object], Callable[[], object]]
 def plain(layer: TransitionLayer, vectors: Tensor) -> Tensor:
     """Causal mode by a loop over actions: log-probabilities (n, actions, nodes, codes)."""
     answers = []
+    x = layer.nodes(vectors, TABLE)
     for action in range(layer.actions):
-        x = layer.nodes(vectors, TABLE)
         placed, itself = layer.placed(x), ITSELF * torch.eye(x.shape[1])
         mask = layer.touch(placed)[..., action].sigmoid()[:, None]
         alpha = layer.pairs.concatenated(placed, action)[:, None] + itself

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from disentwine.studies.ctvae import CTVAE, PUBLISHED, SETTINGS, SINGLE, VARIANTS, figures, more
+from disentwine.studies.ctvae import (
+    CTVAE,
+    PUBLISHED,
+    SETTINGS,
+    SINGLE,
+    VARIANTS,
+    WEIGHED,
+    figures,
+    more,
+)
 from disentwine.studies.ctvae_measures import SIAMESE, measure
 from disentwine.studies.study import result_rows
 from disentwine.studies.trial import Outcome, Trial
@@ -53,6 +62,23 @@ def test_the_baselines_are_rows_of_their_own() -> None:
         0,
         "none: commonest action of the data of ct-vae-cars3d",
     )
+
+
+def test_accuracies_are_weighed_as_the_papers_pairs_are() -> None:
+    names = ["+car", "-car", "+azimuth", "-azimuth", "+elevation", "-elevation"]
+    confusion = [[0] * 6 for _ in names]
+    confusion[0][0], confusion[0][1] = 3, 1  # of eight pairs with the car, six are told right
+    confusion[1][1], confusion[1][2] = 3, 1
+    for i in range(2, 6):
+        confusion[i][i] = 5
+    told = score("action-accuracy", 26 / 28, 0.2) | {
+        "details": {"names": names, "confusion": confusion}
+    }
+    trial = Trial("ct-vae", "cars3d", 0, "ct-vae-cars3d")
+    rows = result_rows(more([Outcome(trial, (told,), 1.0)]), {})
+    (found,) = [row for row in rows if row["metric"] == WEIGHED]
+    assert found["system"] == "ct-vae"
+    assert found["value"] == pytest.approx((30 * 6 / 8 + 6 + 1) / 37)
 
 
 def test_published_numbers_stand_beside_the_papers_own_pictures_only() -> None:

@@ -23,8 +23,8 @@ def repeated_figure(
 ) -> Figure:
     """For each action a row: an image, what is left of it unchanged, and after 1 to `times` actions.
 
-    Of some images the one is shown whose factors have most room both ways. What is beyond the end of a factor is
-    left out: no pair tells what becomes of it.
+    Of some images the one is shown whose factors have most room both ways. What is beyond the end of a
+    factor is left out: no pair tells what becomes of it.
 
     Arguments:
         model: one that *transitions*.
