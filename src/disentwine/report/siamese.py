@@ -14,8 +14,8 @@ from disentwine.nn.networks import ENCODERS
 from disentwine.nn.pictures import CHUNK, to_unit_range
 from disentwine.objectives.schedules import linear
 
-FEATURES, BATCH, LEARNING_RATE = 128, 64, 2e-3
-STEPS = 2000
+FEATURES, BATCH, LEARNING_RATE = 128, 64, 1e-3
+STEPS = 4000
 
 
 class Siamese(nn.Module):
@@ -28,7 +28,7 @@ class Siamese(nn.Module):
 
     def __init__(self, image_shape: tuple[int, int, int], actions: int) -> None:
         super().__init__()
-        self.encoder = ENCODERS["compact"](image_shape, FEATURES)
+        self.encoder = ENCODERS["normed"](image_shape, FEATURES)
         self.head = nn.Sequential(nn.Linear(3 * FEATURES, 128), nn.ReLU(), nn.Linear(128, actions))
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
