@@ -77,6 +77,7 @@ def test_wrong_images_say_how_to_convert_them(images: np.ndarray, remedy: str) -
         ({"edges": [("size", "size")]}, "a circle size -> size"),
         ({"edges": ["size"]}, "not a pair"),
         ({"test": 0.9, "validation": 0.1}, "leave some for training"),
+        ({"test": 0.5, "validation": 0.49}, "no image of 20 is left"),
         ({"test": -0.1}, "shares from 0"),
         ({"test": float("nan")}, "shares from 0"),
     ],

@@ -116,9 +116,18 @@ def test_impossible_interventions_are_refused(
         shapes.simulate(shapes.factors[:2], do=do)
 
 
+def test_tables_may_be_lists_of_numbers(shapes: Shapes2D) -> None:
+    row = [0, 0.5, 0, 0.5, 0.5]
+    images, factors = shapes.simulate([row])  # type: ignore[arg-type]
+    assert factors.tolist() == [row]
+    np.testing.assert_array_equal(images, draw(np.array([row])))
+
+
 def test_impossible_tables_are_refused(shapes: Shapes2D) -> None:
     with pytest.raises(UsageError, match="5 columns"):
         shapes.simulate(np.ones((2, 4)))
+    with pytest.raises(UsageError, match="'orientation' in row 0 is nan"):
+        shapes.simulate(np.array([[0, 1, np.nan, 0.5, 0.5]]))
     with pytest.raises(UsageError, match=r"row 1.*finite"):
         draw(np.array([[0, 1, 0, 0.5, 0.5], [0, 1, np.nan, 0.5, 0.5]]))
 

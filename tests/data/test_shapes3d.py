@@ -151,13 +151,13 @@ def test_a_scene_is_cast_once(monkeypatch):
     [
         ([0, 0, 0, 1, 4, 0], "shape"),
         ([0, 0, 0, 0, 1, 0], "scale"),
-        ([0, 0, np.nan, 1, 1, 0], "finite"),
+        ([0, 0, np.nan, 1, 1, 0], "'object_hue' in row 0"),
         ([0, 0, 0, 1, 1], "columns"),
     ],
 )
 def test_what_cannot_be_drawn_is_named(row, named):
     with pytest.raises(UsageError, match=named):
-        Shapes3D(hues=1, scales=1, orientations=1).simulate(np.array([row], float))
+        Shapes3D(hues=1, scales=1, orientations=1).simulate([row])
 
 
 def test_scenes_on_the_grid_and_between_are_drawn_alike() -> None:

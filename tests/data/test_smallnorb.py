@@ -53,6 +53,7 @@ def test_made_files(toys: list[dict[str, np.ndarray]]) -> None:
     assert data.column("category").tolist() == [c for half in toys for c in half["cat"]]
     assert data.column("elevation").tolist() == (30 + 5 * info[:, 1]).tolist()
     assert data.column("azimuth").tolist() == (10 * info[:, 2]).tolist()
+    assert [factor.name for factor in data.spec if factor.cyclic] == ["azimuth"]
     assert data.split["test"].tolist() == list(range(PAIRS, 2 * PAIRS))
     assert len(data.split["validation"]) == 2
     for factor in data.spec:

@@ -63,6 +63,8 @@ def test_layers_are_exchanged_by_interventions(layers):
         dataset.simulate(dataset.factors[:1], {"body": 3.0})
     with pytest.raises(UsageError, match="columns"):
         dataset.simulate(dataset.factors[:1, :4])
+    with pytest.raises(UsageError, match="'frame' in row 0 is nan"):
+        dataset.simulate([[*dataset.factors[0, :-1], np.nan]])
 
 
 def test_damaged_and_missing_layers_are_named(layers, tmp_path):

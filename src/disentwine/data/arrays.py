@@ -147,7 +147,12 @@ def split_by_share(n: int, *, test: float, validation: float, seed: int) -> dict
         raise UsageError(
             f"test={test}, validation={validation}: shares from 0 that leave some for training"
         )
-    return random_split(n, test=round(n * test), validation=round(n * validation), seed=seed)
+    counts = {"test": round(n * test), "validation": round(n * validation)}
+    if sum(counts.values()) >= n > 0:
+        raise UsageError(
+            f"test={test}, validation={validation}: no image of {n} is left for training; take less"
+        )
+    return random_split(n, seed=seed, **counts)
 
 
 def graph_from(edges: Sequence[tuple[str, str]], names: tuple[str, ...]) -> nx.DiGraph | None:

@@ -16,6 +16,8 @@ from disentwine.contracts.dataset import (
     Simulation,
     UInt8Array,
 )
+from disentwine.data.drawing import factor_table
+from disentwine.data.grids import every_combination
 from disentwine.data.mechanisms import counterfactual
 from disentwine.data.packed import PackedImages
 from disentwine.data.splits import random_split
@@ -73,7 +75,7 @@ class Shapes2D(Dataset):
 
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
-        self.factors = grid_factors()
+        self.factors = every_combination(*GRID)
         self.graph = independent_factors()
         self.split = random_split(len(self.factors), test=73_728, validation=10_000, seed=seed)
 
@@ -100,12 +102,8 @@ class Shapes2D(Dataset):
             do: the intervention.
             noise: unused; the factors say all that there is in the picture.
         """
-        if factors.ndim != 2 or factors.shape[1] != len(SPEC):
-            raise UsageError(
-                f"factors have shape {factors.shape}; give one row an image with the "
-                f"{len(SPEC)} columns {', '.join(self.names)}"
-            )
-        after = counterfactual(factors, self.names, self.graph, {}, do)
+        table = factor_table(factors, self.names)
+        after = counterfactual(table, self.names, self.graph, {}, do)
         return Simulation(draw(after), after)
 
 
@@ -114,14 +112,6 @@ def independent_factors() -> nx.DiGraph:
     graph = nx.DiGraph()
     graph.add_nodes_from(factor.name for factor in SPEC)
     return graph
-
-
-def grid_factors() -> FloatArray:
-    """(737280, 5) every combination of the factors' values, the last factor changing fastest."""
-    table = np.empty((*SIZES, len(SIZES)))
-    for axis, values in enumerate(GRID):
-        table[..., axis] = np.expand_dims(values, [a for a in range(len(SIZES)) if a != axis])
-    return table.reshape(-1, len(SIZES))
 
 
 def outline(shape: int) -> FloatArray:

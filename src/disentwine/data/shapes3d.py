@@ -19,6 +19,7 @@ from disentwine.contracts.dataset import (
     Simulation,
     UInt8Array,
 )
+from disentwine.data.drawing import factor_table
 from disentwine.data.drawn import DrawnImages
 from disentwine.data.grids import every_combination
 from disentwine.data.mechanisms import counterfactual
@@ -128,12 +129,8 @@ class Shapes3D(Dataset):
             do: the intervention.
             noise: unused; the factors say all that there is in the picture.
         """
-        if factors.ndim != 2 or factors.shape[1] != len(self.spec):
-            raise UsageError(
-                f"factors have shape {factors.shape}; give one row an image with the "
-                f"{len(self.spec)} columns {', '.join(self.names)}"
-            )
-        after = counterfactual(factors, self.names, self.graph, {}, do)
+        table = factor_table(factors, self.names)
+        after = counterfactual(table, self.names, self.graph, {}, do)
         _refuse_what_is_no_scene(after)
         place = np.array([self._places.get(tuple(scene), -1) for scene in after[:, 3:]], np.int64)
         images = np.empty((len(after), SIDE, SIDE, 3), np.uint8)

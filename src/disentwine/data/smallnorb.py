@@ -46,7 +46,7 @@ class SmallNORB(Dataset):
         Factor("category", "categorical", values=("animal", "human", "plane", "truck", "car")),
         Factor("instance", "categorical", values=tuple("0123456789")),
         Factor("elevation", "ordinal", "°", tuple(range(30, 75, 5))),
-        Factor("azimuth", "ordinal", "°", tuple(range(0, 360, 20))),
+        Factor("azimuth", "ordinal", "°", tuple(range(0, 360, 20)), cyclic=True),
         Factor("lighting", "categorical", values=tuple("012345")),
     )
 

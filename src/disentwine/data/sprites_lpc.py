@@ -19,6 +19,7 @@ from disentwine.contracts.dataset import (
     UInt8Array,
 )
 from disentwine.contracts.ranges import Count
+from disentwine.data.drawing import factor_table
 from disentwine.data.drawn import DrawnImages
 from disentwine.data.files import find_file, refusing_damage
 from disentwine.data.grids import every_combination
@@ -94,12 +95,8 @@ class SpritesLPC(Dataset):
             do: the intervention.
             noise: unused; the factors say all that there is in the picture.
         """
-        if factors.ndim != 2 or factors.shape[1] != len(self.spec):
-            raise UsageError(
-                f"factors have shape {factors.shape}; give one row an image with the "
-                f"{len(self.spec)} columns {', '.join(self.names)}"
-            )
-        after = counterfactual(factors, self.names, self.graph, {}, do)
+        table = factor_table(factors, self.names)
+        after = counterfactual(table, self.names, self.graph, {}, do)
         for factor, column in zip(self.spec, after.T, strict=True):
             wrong = ~np.isin(column, range(len(factor.values)))
             if wrong.any():
