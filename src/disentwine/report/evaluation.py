@@ -14,7 +14,7 @@ from disentwine.contracts.capabilities import Intervenes, Layered, Quantizes
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Model, check_fits
 from disentwine.contracts.score import Score
-from disentwine.data.splits import spread
+from disentwine.data.splits import sampled
 from disentwine.errors import DataError
 from disentwine.metrics.activity import ALIVE, active_units
 from disentwine.metrics.graphs import shd
@@ -35,7 +35,7 @@ REPORTED = ("z-diff", "sap", "mig", "mic-tic")
 """The metrics that a report shows: the best known, and quick."""
 
 LIMIT = 5_000
-"""Images that are enough for a mean; a larger split is sampled evenly."""
+"""Images that are enough for a mean; of a larger split they are chosen at random, always the same."""
 
 
 @dataclass(frozen=True)
@@ -230,9 +230,9 @@ def evaluate_baseline(
 
 
 def held_out(dataset: Dataset, limit: int) -> tuple[str, IndexArray]:
-    """Name and indices of the images to evaluate on, at most `limit`, spread over the split."""
+    """Name and indices of the images to evaluate on, at most `limit` of the split."""
     for name in ("test", "validation"):
-        indices = spread(dataset.split[name], limit)
+        indices = sampled(dataset.split[name], limit)
         if len(indices) > 0:
             return name, indices
     raise DataError("the test and validation splits are empty: give the data set more images")
