@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from disentwine.data import Pendulum
+from disentwine.data import Flow, Pendulum
 from disentwine.errors import UsageError
 from disentwine.metrics import counterfactual_scores
 from disentwine.report.counterfactuals import score_counterfactuals
@@ -53,3 +53,15 @@ def test_knowing_the_truth_costs_nothing_and_doing_nothing_costs_all() -> None:
         shares = [s.value for s in scores if "share" in s.name]
         assert len(shares) == 4
         assert shares == pytest.approx([expected] * 4)
+
+
+def test_knowing_the_truth_costs_nothing_where_images_have_noise_of_their_own() -> None:
+    flow = Flow(size=48)
+
+    class Knows(Oracle):
+        def do(self, x: np.ndarray, do: dict[str, np.ndarray]) -> np.ndarray:
+            own = flow.noise[[self.seen[image.tobytes()] for image in x]]
+            return flow.simulate(self.concepts(x), do, noise=own).images
+
+    scores = score_counterfactuals(Knows(flow, knows=True), flow, flow.split["test"][:100])  # type: ignore[arg-type]
+    assert [s.value for s in scores if "share" in s.name] == [0.0] * 4

@@ -1,4 +1,4 @@
-"""Counterfactual factor tables: what every factor would have been under an intervention."""
+"""Counterfactuals: what every factor, and so every image, would have been under an intervention."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping
 import networkx as nx
 import numpy as np
 
-from disentwine.contracts.dataset import Do, FloatArray, column_index
+from disentwine.contracts.dataset import (
+    Dataset,
+    Do,
+    FloatArray,
+    IndexArray,
+    Simulates,
+    Simulation,
+    column_index,
+)
 from disentwine.errors import UsageError
 
 Mechanism = Callable[[Mapping[str, FloatArray]], FloatArray]
@@ -64,3 +72,25 @@ def counterfactual(
         f = mechanisms[name]
         after[name] = f(after) + (before[name] - f(before))
     return np.stack([after[name] for name in names], axis=1) if names else factors.copy()
+
+
+def redraw(dataset: Dataset, indices: IndexArray, do: Do | None = None) -> Simulation:
+    """Images of a data set as they would have been, each with the noise of its own.
+
+    Arguments:
+        dataset: one that simulates.
+        indices: (n,) which images; any may come several times.
+        do: the intervention.
+
+    >>> from disentwine.data import Flow
+    >>> cups = Flow(size=32)
+    >>> bool((redraw(cups, np.array([7, 7])).images == cups.images[7]).all())
+    True
+    """
+    if not isinstance(dataset, Simulates):
+        raise UsageError(
+            f"{type(dataset).__name__} cannot redraw its images; take a data set that can simulate"
+        )
+    noise: FloatArray | None = getattr(dataset, "noise", None)
+    own = None if noise is None else noise[indices]
+    return dataset.simulate(dataset.factors[indices], do, noise=own)

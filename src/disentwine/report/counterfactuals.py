@@ -18,6 +18,7 @@ from disentwine.contracts.dataset import (
     UInt8Array,
 )
 from disentwine.contracts.score import Score
+from disentwine.data.mechanisms import redraw
 from disentwine.metrics.counterfactual import counterfactual_scores
 
 MOST_IMAGES = 500
@@ -93,16 +94,13 @@ def do_images(
 
     Arguments: as for `score_counterfactuals`.
     """
-    assert isinstance(dataset, Simulates)
     indices, trials = draw_trials(model.concept_names, dataset, indices, seed=seed)
-    factual, factors = dataset.images[indices], dataset.factors[indices]
-    noise = getattr(dataset, "noise", None)
-    own_noise = None if noise is None else noise[indices]
+    factual = dataset.images[indices]
     return factual, [
         DoImages(
             name,
-            model.do(factual, {name: values}),
-            dataset.simulate(factors, {name: values}, noise=own_noise).images,
+            predicted=model.do(factual, {name: values}),
+            truth=redraw(dataset, indices, {name: values}).images,
         )
         for name, values in trials.items()
     ]

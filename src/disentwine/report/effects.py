@@ -11,6 +11,7 @@ import numpy as np
 from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray, Simulates, column_index
 from disentwine.contracts.score import Score
+from disentwine.data.mechanisms import redraw
 from disentwine.metrics.effects import effect_matrix
 from disentwine.report.counterfactuals import draw_trials
 from disentwine.report.reader import Reader
@@ -45,13 +46,11 @@ def effect_scores(
         return []
     chosen, trials = draw_trials(model.concept_names, dataset, labelled, seed=seed)
     images, factors = dataset.images[chosen], dataset.factors[chosen]
-    noise = getattr(dataset, "noise", None)
-    own_noise = None if noise is None else noise[chosen]
     read, expected, read_truth = [], [], []
     for name, values in trials.items():
         read.append(reader(model.do(images, {name: values})))
         if isinstance(dataset, Simulates):
-            truth = dataset.simulate(factors, {name: values}, noise=own_noise)
+            truth = redraw(dataset, chosen, {name: values})
             expected.append(truth.factors)
             read_truth.append(reader(truth.images))
         else:

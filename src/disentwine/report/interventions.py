@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from disentwine import figures
 from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import Simulates
+from disentwine.data.mechanisms import redraw
 from disentwine.metrics.graphs import shd
 from disentwine.report.matrices import effects_figure
 from disentwine.report.page import Picture, Section, Table
@@ -28,22 +29,18 @@ def interventions(subject: Subject) -> Section | None:
         return None
     train = dataset.factors[dataset.split["train"]]
     index = subject.found.indices[len(subject.found.indices) // 2]
-    picture, factors = dataset.images[index], dataset.factors[[index]]
-    noise = getattr(dataset, "noise", None)
-    as_it_is, read = picture[None], model.reconstruct(picture[None])
+    as_it_is = dataset.images[[index]]
+    read = model.reconstruct(as_it_is)
     rows, labels = [], []
     for name, column in zip(model.concept_names, train.T, strict=True):
         least, most = np.nanquantile(column, [0.02, 0.98])
         values = np.linspace(least, most, VALUES)
-        stack = np.repeat(picture[None], VALUES, axis=0)
-        rows.append(np.concatenate([read, model.do(stack, {name: values})]))
+        again = np.repeat(index, VALUES)
+        rows.append(np.concatenate([read, model.do(dataset.images[again], {name: values})]))
         labels.append(f"do({name.replace('_', ' ')})\n{number(values[0])} to {number(values[-1])}")
         if isinstance(dataset, Simulates):
-            own_noise = None if noise is None else np.repeat(noise[[index]], VALUES)
-            truth = dataset.simulate(
-                np.repeat(factors, VALUES, axis=0), {name: values}, noise=own_noise
-            )
-            rows.append(np.concatenate([as_it_is, truth.images]))
+            truth = redraw(dataset, again, {name: values}).images
+            rows.append(np.concatenate([as_it_is, truth]))
             labels.append("truth")
     simulated = isinstance(dataset, Simulates)
     text = (

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray, Simulates, UInt8Array
+from disentwine.data.mechanisms import redraw
 from disentwine.errors import DataError
 from disentwine.nn.networks import ENCODERS
 from disentwine.nn.pictures import answer_in_kind, to_unit_range
@@ -122,9 +123,7 @@ def _batch(
         factor.name: np.where(rng.random(half) < 0.5, own, drawn_values(factor, column, half, rng))
         for factor, own, column in zip(dataset.spec, factors[:half].T, pool.T, strict=True)
     }
-    noise = getattr(dataset, "noise", None)
-    own_noise = None if noise is None else noise[indices[:half]]
-    drawn = dataset.simulate(factors[:half], do, noise=own_noise)
+    drawn = redraw(dataset, indices[:half], do)
     return (
         np.concatenate([drawn.images, images[half:]]),
         np.concatenate([drawn.factors, factors[half:]]),

@@ -12,6 +12,7 @@ import torch
 from disentwine.causal.graph import Graph
 from disentwine.contracts.capabilities import Abducts, Decodes, Generates, Intervenes
 from disentwine.contracts.dataset import FloatArray, UInt8Array
+from disentwine.data.mechanisms import redraw
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.nn.pictures import to_uint8
@@ -122,17 +123,12 @@ def true_counterfactuals(
     opened: Opened, seen: Seen, do: Mapping[str, float | FloatArray], n: int = 1
 ) -> UInt8Array | None:
     """What the simulator draws of a held-out image under an intervention, (n, ...); else None."""
-    simulator, dataset = opened.simulator, opened.dataset
-    if simulator is None or dataset is None or seen.index is None:
+    dataset = opened.dataset
+    if opened.simulator is None or dataset is None or seen.index is None:
         return None
     if not set(do) <= set(dataset.names):
         return None
-    own = np.repeat(seen.index, n)
-    noise = getattr(dataset, "noise", None)
-    drawn = simulator.simulate(
-        dataset.factors[own], do, noise=None if noise is None else noise[own]
-    )
-    return drawn.images
+    return redraw(dataset, np.repeat(seen.index, n), do).images
 
 
 def traverse(opened: Opened, seen: Seen, codes: Mapping[str, float]) -> TraverseAnswer:

@@ -12,6 +12,7 @@ import numpy as np
 from disentwine import figures
 from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import Simulates
+from disentwine.data.mechanisms import redraw
 from disentwine.figures.bars import grouped_bars
 from disentwine.report.matrices import effects_of
 from disentwine.studies.study import Published, result_rows
@@ -102,16 +103,13 @@ def _draw_interventions(picture: Picture, opened: Mapping[str, Run]) -> Pictures
     if not models or not isinstance(dataset, Simulates):
         return []
     test = dataset.split["test"]
-    index = test[len(test) // 2]
-    noise = getattr(dataset, "noise", None)
-    own_noise = None if noise is None else np.repeat(noise[[index]], VALUES)
-    stack = np.repeat(dataset.images[[index]], VALUES, axis=0)
-    factors = np.repeat(dataset.factors[[index]], VALUES, axis=0)
+    again = np.repeat(test[len(test) // 2], VALUES)
+    stack = dataset.images[again]
     rows, labels = [], []
     for name, column in zip(dataset.names, dataset.factors.T, strict=True):
         least, most = np.nanquantile(column, [0.02, 0.98])
         values = np.linspace(least, most, VALUES)
-        rows.append(dataset.simulate(factors, {name: values}, noise=own_noise).images)
+        rows.append(redraw(dataset, again, {name: values}).images)
         labels.append(f"do({name.replace('_', ' ')}), truth\n{least:.3g} to {most:.3g}")
         for system, model in models.items():
             rows.append(model.do(stack, {name: values}))
