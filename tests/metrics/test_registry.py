@@ -201,3 +201,22 @@ def test_dead_codes_are_harmless(name: str) -> None:
         answer = METRICS[name].function(codes, LABELS)
         for score in answer if isinstance(answer, tuple) else (answer,):
             assert np.isfinite(score.value)
+
+
+ONE_YES = np.stack([np.arange(100) == 3, np.arange(100) < 50], axis=1).astype(float)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "mic-tic"])
+@pytest.mark.parametrize("factors", [LABELS[:2], LABELS[:3], ONE_YES], ids=["two", "three", "yes"])
+def test_values_that_are_seen_once_are_harmless(name: str, factors: np.ndarray) -> None:
+    """Whichever part of the samples holds them, that for learning or that for measuring."""
+    codes = np.random.default_rng(2).normal(size=(len(factors), 3))
+    for seed in range(4):
+        assert np.isfinite(scores(light(name), codes, factors, seed=seed)[0].value)
+
+
+def test_what_cannot_be_learnt_counts_as_chance() -> None:
+    two = [[0.0, 1.0], [1.0, 0.0]]
+    assert METRICS["explicitness"].function(two, two).value == 0
+    slow = METRICS["dci"].function(two, two, learner="gradient-boosting")
+    assert (slow.value, slow.details["informativeness"]) == (0, 0)

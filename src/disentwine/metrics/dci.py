@@ -124,6 +124,9 @@ def _importance(
 ) -> tuple[FloatArray, float]:
     from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 
+    known = np.unique(y[fitted])
+    if len(known) < 2:  # nothing to learn, and not every learner takes that
+        return np.zeros(z.shape[1]), float(np.isin(y[held_out], known).mean())
     if learner == "gradient-boosting":
         model: Any = GradientBoostingClassifier(random_state=0).fit(z[fitted], y[fitted])
         return model.feature_importances_, float(model.score(z[held_out], y[held_out]))

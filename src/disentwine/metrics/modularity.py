@@ -95,7 +95,8 @@ def explicitness(
     r"""Can each factor be read off the whole code by a linear classifier?
 
     The area under the ROC curve of each value of each factor, one against the rest, averaged over
-    values and factors, and scaled so that chance is 0: $2\,\overline{\mathrm{AUC}} - 1$.
+    values and factors, and scaled so that chance is 0: $2\,\overline{\mathrm{AUC}} - 1$. A factor of
+    which the samples to learn from show one value only cannot be told better than by chance.
 
     Reference: Learning Deep Disentangled Embeddings with the F-Statistic Loss, K. Ridgeway and
     M. Mozer, 2018, section 2.1.
@@ -141,6 +142,8 @@ def _mean_area(
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
 
+    if len(np.unique(y[fitted])) < 2:  # nothing to learn: chance
+        return 0.5
     model = LogisticRegression(C=100, max_iter=500).fit(z[fitted], y[fitted])
     scores = model.predict_proba(z[held_out])
     areas = [
