@@ -32,6 +32,12 @@ def text(cells: list[str], allow_missing: bool = False) -> tuple[Factor, np.ndar
         (["b", "a", "c"], "categorical", ("a", "b", "c")),
         (["yes", "no", "yes"], "binary", ("no", "yes")),
         (["1_000", "a", "b"], "categorical", ("1_000", "a", "b")),
+        (["TRUE", "true", "False", "FALSE"], "binary", ("false", "true")),
+        (["Yes", "NO", "yes"], "binary", ("no", "yes")),
+        (["Red", "red", "blue"], "categorical", ("Red", "blue", "red")),
+        (["\N{MINUS SIGN}1", "1", "-1"], "binary", (-1.0, 1.0)),
+        (["e4", "d5", "c6"], "categorical", ("c6", "d5", "e4")),
+        (["1.2.3", "1.2.4", "2.0.0"], "categorical", ("1.2.3", "1.2.4", "2.0.0")),
     ],
 )
 def test_kinds_are_inferred(cells: list[str], kind: str, values: tuple[object, ...]) -> None:
@@ -54,6 +60,15 @@ def test_numbers_stay_and_texts_become_indices() -> None:
         (["1", "2", "1e999"], "line 4, column 'x': not a finite number"),
         (["1", "two", "3"], "line 3, column 'x': 'two' is not a number, as most"),
         (["1", "2", "3,5"], "line 4, column 'x': '3,5' is not a number; write 3.5"),
+        (["1", "2", "1,234"], "line 4, column 'x': '1,234' is not a number; write 1.234 or 1234, "),
+        (["1", "2", "0,234"], "line 4, column 'x': '0,234' is not a number; write 0.234"),
+        (["1", "2", "1.234,5"], "line 4, column 'x': '1.234,5' is not a number; write 1234.5"),
+        (["1", "2", "1,234,567"], "line 4, column 'x': '1,234,567' is not a number; write 1234567"),
+        (["1", "2", "10%"], "line 4, column 'x': '10%' is not a number; write 0.1"),
+        (["1", "2", "12,5 %"], "line 4, column 'x': '12,5 %' is not a number; write 0.125"),
+        (["1", "none", "3"], "line 3, column 'x': 'none' is no label; fill it in, or pass allow_m"),
+        (["a", "None", "b"], "line 3, column 'x': 'None' may be a name or no label"),
+        (["a", "none", "b", "none"], "line 3, column 'x': 'none' in 2 rows may be a name or no"),
         (["7", "7", "7"], "column 'x': constant, always 7"),
         (["a", "a", "a"], "column 'x': constant, always a"),
         ([f"note {i}" for i in range(30)], "column 'x': a different text in every row"),
@@ -65,8 +80,30 @@ def test_each_problem_is_named_once(cells: list[str], problem: str) -> None:
     assert problems[0].startswith(problem)
 
 
-def test_decimal_commas_never_become_categories() -> None:
-    assert len(text(["1,5", "2,5", "3,25"])[2]) == 3 + 1  # and no usable value
+@pytest.mark.parametrize("word", ["NA", "n/a", "#N/A", "Null", "NaN", "-", "\N{MINUS SIGN}", "?"])
+@pytest.mark.parametrize("others", [("1.5", "2.5", "3"), ("red", "blue", "red")])
+def test_words_for_nothing_are_missing_labels(word: str, others: tuple[str, ...]) -> None:
+    cells = [*others, word]
+    refused = f"line 5, column 'x': '{word}' is no label; fill it in, or pass allow_missing=True"
+    assert text(cells)[2] == [refused]
+    factor, values, problems = text(cells, allow_missing=True)
+    assert problems == []
+    assert factor == text(list(others))[0]
+    assert np.isnan(values).tolist() == [False, False, False, True]
+
+
+def test_none_is_missing_among_numbers_and_never_guessed_among_names() -> None:
+    assert np.isnan(text(["1.5", "None", "3.5", "2"], allow_missing=True)[1][1])
+    assert "may be a name" in text(["short", "none", "long"], allow_missing=True)[2][0]
+
+
+def test_infinity_is_refused_also_where_labels_may_be_missing() -> None:
+    assert "'inf' is no label" in text(["1", "inf", "3"], allow_missing=True)[2][0]
+
+
+@pytest.mark.parametrize("cells", [["1,5", "2,5", "3,25"], ["10%", "20%", "5%"]])
+def test_numbers_written_otherwise_never_become_categories(cells: list[str]) -> None:
+    assert len(text(cells)[2]) == 3 + 1  # and no usable value
 
 
 def test_empty_cells_are_nan_when_allowed() -> None:

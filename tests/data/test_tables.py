@@ -47,6 +47,15 @@ def test_the_split_column_is_no_concept(tmp_path: Path) -> None:
     assert [factor.name for factor in table.spec] == ["x"]
 
 
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_file_and_split_may_be_in_any_case(tmp_path: Path, delimiter: str) -> None:
+    rows = ["FILE,Split,Hue", "a,train,1.5", "b,test,2.5", "c,validation,9"]
+    table = read_table(write(tmp_path, "\n".join(rows).replace(",", delimiter)))
+    assert table.files == ("a", "b", "c")
+    assert table.split == ("train", "test", "validation")
+    assert [factor.name for factor in table.spec] == ["Hue"]
+
+
 def test_all_problems_come_in_one_report(tmp_path: Path) -> None:
     path = write(
         tmp_path,
@@ -87,6 +96,7 @@ def test_all_problems_come_in_one_report(tmp_path: Path) -> None:
         ("file,x\na.png", "line 2: 1 cells under 2 names"),
         ("filename,x\na,1\nb,2", "no column 'file' .* Did you mean 'filename'"),
         ("file,x,x\na,1,2", "two columns are named 'x'"),
+        ("file,File,x\na,b,2", "two columns are named 'file'"),
         ("file,x,\na,1,2", "column 3 has no name"),
         ('file,x\na,1\nb,"2', "line 3: .*mend its quotes"),
         ("file,x\na," + "9" * 200_000, "line 2"),
@@ -145,6 +155,13 @@ class TestParquet:
         np.testing.assert_array_equal(table.factors, [[1.5, 1, 1], [nan, 0, nan], [2.5, nan, 0]])
         with pytest.raises(DataError, match="row 2, column 'size': no label"):
             read_table(path)
+
+    def test_names_in_any_case_and_words_for_nothing(self, tmp_path: Path) -> None:
+        hue = ["red", "N/A", "blue"]
+        path = self.write(tmp_path, {"File": ["a", "b", "c"], "Hue": hue})
+        table = read_table(path, allow_missing=True)
+        assert table.files == ("a", "b", "c")
+        np.testing.assert_array_equal(table.factors[:, 0], [1, np.nan, 0])
 
     def test_wrong_types_and_damage_are_refused(self, tmp_path: Path) -> None:
         path = self.write(tmp_path, {"file": ["a", "b"], "x": [[1], [2]]})

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from disentwine.contracts.dataset import Factor, FloatArray, Kind
+from disentwine.data.cells import NONE, is_infinite, is_missing, name_in, number_in, readings
 from disentwine.errors import DataError
 
 LISTED = 10
 FEW = 20
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
-_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 Where = Callable[[int], str]
 """What the user calls a row: its line in the file, or its index in the array."""
@@ -104,38 +101,44 @@ def text_column(
     """
     values = np.full(len(cells), np.nan)
     words: dict[int, str] = {}
-    numbers = 0
+    missing, nones = [], []
     for row, cell in enumerate(cells):
-        if not cell:
-            if not allow_missing:
-                problems.add(_missing(name, where(row)))
-        elif _NUMBER.fullmatch(cell):
-            values[row] = float(cell)
-            numbers += 1
-        elif _NOT_FINITE.fullmatch(cell):
+        number = number_in(cell)
+        if number is not None:
+            values[row] = number
+        elif is_missing(cell):
+            missing.append(row)
+        elif is_infinite(cell):
             remedy = "write a number, or leave the cell empty and pass allow_missing=True"
             problems.add(f"{where(row)}, column '{name}': '{cell}' is no label; {remedy}")
+        elif cell.lower() == NONE:
+            nones.append(row)
         else:
             words[row] = cell
-            numbers += bool(_DECIMAL_COMMA.fullmatch(cell))
-    if len(words) > numbers:
+    numbers = (~np.isnan(values)).sum() + sum(bool(readings(word)) for word in words.values())
+    named = len(words) > numbers
+    if named and nones:
+        problems.add(_unsure(name, where(nones[0]), [cells[row] for row in nones]))
+    if not allow_missing:
+        for row in missing if named else sorted(missing + nones):
+            problems.add(_missing(name, where(row), cells[row]))
+    if named:
         return _category_column(name, cells, problems)
-    for row, cell in words.items():
-        point = _DECIMAL_COMMA.fullmatch(cell)
-        remedy = f"; write {cell.replace(',', '.')}" if point else ", as most of this column are"
-        problems.add(f"{where(row)}, column '{name}': '{cell[:40]}' is not a number{remedy}")
+    for row, word in words.items():
+        problems.add(f"{where(row)}, column '{name}': {_not_a_number(word)}")
     return number_column(name, values, where=where, problems=problems, allow_missing=True)
 
 
 def _category_column(
     name: str, cells: Sequence[str], problems: Problems
 ) -> tuple[Factor, FloatArray]:
-    known = sorted({cell for cell in cells if cell and not _NOT_FINITE.fullmatch(cell)})
+    words = ["" if is_missing(cell) or is_infinite(cell) else name_in(cell) for cell in cells]
+    known = sorted({*words} - {""})
     _check_varies(name, known, len(cells), problems)
     if len(known) == len(cells) > FEW:
         problems.add(f"column '{name}': a different text in every row; remove it, or group it")
-    index = {cell: float(i) for i, cell in enumerate(known)}
-    codes = np.array([index.get(cell, np.nan) for cell in cells])
+    index = {word: float(i) for i, word in enumerate(known)}
+    codes = np.array([index.get(word, np.nan) for word in words])
     return Factor(name, "binary" if len(known) == 2 else "categorical", values=tuple(known)), codes
 
 
@@ -156,5 +159,19 @@ def _check_varies(name: str, known: Sequence[str], rows: int, problems: Problems
         problems.add(f"column '{name}': constant, always {known[0]}; remove the column")
 
 
-def _missing(name: str, where: str) -> str:
-    return f"{where}, column '{name}': no label; fill it in, or pass allow_missing=True"
+def _missing(name: str, where: str, cell: str = "") -> str:
+    found = f"'{cell}' is no label" if cell else "no label"
+    return f"{where}, column '{name}': {found}; fill it in, or pass allow_missing=True"
+
+
+def _unsure(name: str, where: str, cells: Sequence[str]) -> str:
+    rows = f" in {len(cells):,} rows" if len(cells) > 1 else ""
+    remedy = "write another name, or leave the cell empty"
+    return f"{where}, column '{name}': '{cells[0]}'{rows} may be a name or no label; {remedy}"
+
+
+def _not_a_number(word: str) -> str:
+    meant = " or ".join(readings(word))
+    which = ", whichever is meant" if " or " in meant else ""
+    remedy = f"; write {meant}{which}" if meant else ", as most of this column are"
+    return f"'{word[:40]}' is not a number{remedy}"

@@ -16,6 +16,8 @@ from disentwine.data.columns import Problems, Where, number_column, text_column
 from disentwine.errors import DataError, did_you_mean
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
+NO_CONCEPTS = ("file", "split")
+"""Columns that are not concepts, whatever the case of their names."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,12 @@ def read_table(
 
     A column of numbers is continuous, ordinal (up to 20 distinct integers) or binary (two
     values); one of text is categorical, stored as the index into its sorted values. A column
-    `split` may assign the rows to train, validation and test.
+    `split` may assign the rows to train, validation and test. Its name and that of `file` may be
+    in any case.
 
     Arguments:
         path: the table.
-        allow_missing: let empty cells stand for "no label" (NaN).
+        allow_missing: let empty cells, NA, N/A, null, nan, - and ? stand for "no label" (NaN).
         problems: where to gather what is wrong; when omitted it is raised here, all at once.
 
     >>> import tempfile
@@ -100,7 +103,7 @@ def _interpret(
     _check_files(files, where, problems)
     spec, factors = [], []
     for name, cells in columns.items():
-        if name in ("file", "split"):
+        if name in NO_CONCEPTS:
             continue
         if isinstance(cells, np.ndarray):
             factor, values = number_column(
@@ -140,8 +143,7 @@ def _csv(path: Path, problems: Problems) -> tuple[list[str], Columns]:
             delimiter = _delimiter(file.readline())
             file.seek(0)
             reader = csv.reader(file, delimiter=delimiter, strict=True)
-            header = [name.strip() for name in next(reader, [])]
-            _check_header(path, header)
+            header = _checked_header(path, next(reader, []))
             line = reader.line_num
             for record in reader:
                 if record and len(record) != len(header):
@@ -161,17 +163,21 @@ def _csv(path: Path, problems: Problems) -> tuple[list[str], Columns]:
 def _delimiter(header: str) -> str:
     def fit(delimiter: str) -> tuple[bool, int]:
         names = [name.strip().strip('"') for name in header.split(delimiter)]
-        return "file" in names, len(names)
+        return "file" in map(str.lower, names), len(names)
 
     return max(",;\t", key=fit)
 
 
-def _check_header(path: Path, header: Sequence[str]) -> None:
-    for number, name in enumerate(header, start=1):
+def _checked_header(path: Path, names: Sequence[str]) -> list[str]:
+    header: list[str] = []
+    for number, name in enumerate(map(str.strip, names), start=1):
+        name = name.lower() if name.lower() in NO_CONCEPTS else name
         if not name:
             raise DataError(f"{path}: line 1: column {number} has no name; name or remove it")
-        if name in header[: number - 1]:
+        if name in header:
             raise DataError(f"{path}: line 1: two columns are named '{name}'; rename one")
+        header.append(name)
+    return header
 
 
 def _parquet(path: Path, problems: Problems) -> tuple[list[str], Columns]:
@@ -187,9 +193,9 @@ def _parquet(path: Path, problems: Problems) -> tuple[list[str], Columns]:
     except pyarrow.ArrowException as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{path}: damaged Parquet ({reason}); write it again") from error
-    _check_header(path, table.column_names)
+    header = _checked_header(path, table.column_names)
     columns: dict[str, Sequence[str] | FloatArray] = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
+    for name, column in zip(header, table.columns, strict=True):
         cells = column.to_pylist()
         if all(cell is None or isinstance(cell, str) for cell in cells):
             columns[name] = [(cell or "").strip() for cell in cells]
