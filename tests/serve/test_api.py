@@ -267,6 +267,26 @@ def test_a_long_log_is_thinned_with_both_ends_kept(runs: Path, tmp_path: Path) -
     assert rows[0]["loss"] is None
 
 
+@pytest.mark.parametrize(
+    "line",
+    ['{"kind": "train", "loss": 1}', '{"step": 1}', '{"kind": 1, "step": "x"}', "[1]", "7", "null"],
+)
+def test_what_is_no_record_of_a_log_is_passed_over(runs: Path, tmp_path: Path, line: str) -> None:
+    shutil.copytree(runs / "plain", tmp_path / "run")
+    log = tmp_path / "run" / "metrics.jsonl"
+    log.write_text(f'{line}\n{{"kind": "train", "step": 3, "loss": 0.5}}\n')
+    app = create_app([tmp_path / "run"])
+    with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        name = client.get("/api/runs").json()[0]["id"]
+        answer = client.get(f"/api/runs/{name}/training")
+        log.write_text("{\n")
+        damaged = client.get(f"/api/runs/{name}/training")
+    assert answer.status_code == 200
+    assert answer.json()["rows"] == [{"kind": "train", "step": 3, "loss": 0.5}]
+    assert damaged.status_code == 400
+    assert damaged.json()["detail"].startswith("run/metrics.jsonl, line 1: damaged")
+
+
 def test_newer_weights_are_taken_up(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,9 +115,11 @@ def test_unknown_runs_take_no_pictures(client: TestClient) -> None:
     assert client.post("/api/uploads", content=content).status_code == 422
 
 
-def test_the_oldest_pictures_go_first() -> None:
+@pytest.mark.parametrize("bounded", ["bytes", "pictures"])
+def test_the_oldest_pictures_go_first(bounded: str) -> None:
     content = saved(noise())
-    uploads = Uploads(max_bytes=3 * len(content))
+    few = {"max_bytes": 3 * len(content)} if bounded == "bytes" else {"max_pictures": 3}
+    uploads = Uploads(**few)
     names = [uploads.add(content, (32, 32, 3))[0] for _ in range(5)]
     assert len(set(names)) == 5
     for gone in names[:2]:
@@ -125,3 +127,11 @@ def test_the_oldest_pictures_go_first() -> None:
             uploads.read(gone, (32, 32, 3))
     for kept in names[2:]:
         assert uploads.read(kept, (16, 16, 1)).shape == (16, 16, 1)
+
+
+def test_a_picture_that_is_too_large_for_all_leaves_room_for_the_next() -> None:
+    small, large = saved(noise(size=8)), saved(noise(size=80))
+    uploads = Uploads(max_bytes=len(large) - 1)
+    uploads.add(large, (32, 32, 3))
+    names = [uploads.add(small, (32, 32, 3))[0] for _ in range(2)]
+    assert all(uploads.read(name, (8, 8, 3)).shape == (8, 8, 3) for name in names)

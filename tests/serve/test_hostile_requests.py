@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -169,9 +170,12 @@ def test_own_hosts_are_answered(client: TestClient, host: str) -> None:
 
 def test_a_server_for_others_answers_to_numbers_and_its_own_name(runs: Path) -> None:
     app = create_app([runs / "plain"], host="0.0.0.0")
+    name = socket.gethostname()
     with TestClient(app, base_url="http://192.168.1.7:8000") as client:
-        assert client.get("/api/health").status_code == 200
-        check(client.get("/api/health", headers={"host": "evil.example"}), 421)
+        for host in ("192.168.1.7:8000", f"{name}:8000", f"{name}.local", name.upper()):
+            assert client.get("/api/health", headers={"host": host}).status_code == 200, host
+        for host in ("evil.example", f"{name}.evil.example"):
+            check(client.get("/api/health", headers={"host": host}), 421)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 
 from disentwine.causal.graph import Graph
 from disentwine.contracts.capabilities import Intervenes
+from disentwine.errors import CheckpointError
 from disentwine.metrics.registry import METRICS
 from disentwine.report.kept import kept_scores
 from disentwine.report.scoring import MEASURED_TOGETHER
@@ -94,7 +95,7 @@ def training(entry: Entry, after: int) -> TrainingAnswer:
         after: only what was recorded later than this step.
     """
     run = Run(entry.path)
-    records = run.metrics
+    records = _records(entry, run)
     last = max((record["step"] for record in records), default=0)
     rows = _thinned([record for record in records if record["step"] > after or not after])
     return TrainingAnswer(
@@ -103,6 +104,24 @@ def training(entry: Entry, after: int) -> TrainingAnswer:
         step=last,
         steps=run.recipe.training["steps"],
         rows=[{name: _plain(value) for name, value in row.items()} for row in rows],
+    )
+
+
+def _records(entry: Entry, run: Run) -> list[dict[str, Any]]:
+    """What the log holds; a line that is JSON but no record, as an edited log may have, is left out."""
+    try:
+        records: list[Any] = run.metrics
+    except CheckpointError as error:
+        raise CheckpointError(str(error).replace(str(entry.path), entry.name)) from error
+    return [record for record in records if _is_record(record)]
+
+
+def _is_record(line: Any) -> bool:
+    """Whether a line of a log says of what it is, and when."""
+    return (
+        isinstance(line, dict)
+        and isinstance(line.get("kind"), str)
+        and isinstance(line.get("step"), int)
     )
 
 

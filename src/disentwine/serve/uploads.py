@@ -1,4 +1,4 @@
-"""Pictures that users bring along: kept in memory, a bounded number of bytes, the oldest go first."""
+"""Pictures that users bring along: kept in memory, a bounded number of them, the oldest go first."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from disentwine.data.pictures import read_picture
 from disentwine.errors import DataError
 
 MAX_BYTES = 64_000_000
+MAX_PICTURES = 500
 MAX_PIXELS = 24_000_000
 Shape = tuple[int, int, int]
 
@@ -20,6 +21,7 @@ class Uploads:
 
     Arguments:
         max_bytes: of all pictures together.
+        max_pictures: how many are kept, however small they are.
 
     >>> Uploads().read("u-nothing", (64, 64, 3))
     Traceback (most recent call last):
@@ -27,9 +29,11 @@ class Uploads:
     KeyError: 'u-nothing'
     """
 
-    def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, *, max_bytes: int = MAX_BYTES, max_pictures: int = MAX_PICTURES) -> None:
         self.max_bytes = max_bytes
+        self.max_pictures = max_pictures
         self._contents: OrderedDict[str, bytes] = OrderedDict()
+        self._bytes = 0
         self._newest: dict[tuple[str, Shape], UInt8Array] = {}
         self._lock = threading.Lock()
 
@@ -45,8 +49,9 @@ class Uploads:
         with self._lock:
             self._contents[name] = content
             self._newest = {(name, shape): picture}
-            while sum(map(len, self._contents.values())) > self.max_bytes:
-                self._contents.popitem(last=False)
+            self._bytes += len(content)
+            while self._bytes > self.max_bytes or len(self._contents) > self.max_pictures:
+                self._bytes -= len(self._contents.popitem(last=False)[1])
         return name, picture
 
     def read(self, name: str, shape: Shape) -> UInt8Array:
