@@ -7,15 +7,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from disentwine.data import Pendulum
+from disentwine import figures
+from disentwine.contracts.dataset import Factor
+from disentwine.data import Arrays, Pendulum, Shapes3D
+from disentwine.data.mechanisms import redraw
 from disentwine.models import VAE, CausalVAE
 from disentwine.report import evaluate_run, evaluation, write_report
 from disentwine.report.matrices import save_matrices
 from disentwine.report.reader import train_reader
 from disentwine.report.scoring import to_json
+from disentwine.report.values import in_words, shown_values
 from disentwine.training.fit import fit
 from disentwine.training.run import Run, load_run
 
@@ -104,3 +109,77 @@ def test_a_model_without_concepts_says_that_effects_do_not_apply(
     found = evaluate_run(load_run(tmp_path / "run"), dataset=pendulum, metrics="none", effects=True)
     assert found.skipped == {"effects": "the model cannot intervene"}
     assert not any(score.name.startswith("effect-") for score in found.scores)
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
+    """The rows of images that figures show, by their labels."""
+    rows: dict[str, np.ndarray] = {}
+    real = figures.labelled_rows
+
+    def labelled_rows(images: np.ndarray, labels: list[str], *more: Any) -> Any:
+        unlike = [f"{label} {i}" if label == "truth" else label for i, label in enumerate(labels)]
+        rows.update(zip(unlike, images, strict=True))
+        return real(images, labels, *more)
+
+    monkeypatch.setattr(figures, "labelled_rows", labelled_rows)
+    return rows
+
+
+def test_categories_are_set_to_what_there_is_and_called_by_name(
+    tmp_path: Path, drawn: dict[str, np.ndarray]
+) -> None:
+    scenes = Shapes3D(hues=2, scales=2, orientations=9)
+    fit(CausalVAE.for_data(scenes), scenes, out=tmp_path / "run", **TRAINING | {"steps": 2})
+    run = load_run(tmp_path / "run")
+    found = evaluate_run(run, metrics="none")
+    html = write_report(run, found=found).read_text(encoding="utf-8")
+    assert "<h2>What would have been</h2>" in html
+    labels = [label for label in drawn if label.startswith("do")]
+    assert labels == [
+        "do(floor hue)\n0 to 0.5",
+        "do(wall hue)\n0 to 0.5",
+        "do(object hue)\n0 to 0.5",
+        "do(scale)\n0.75 to 1.25",
+        "do(shape)\ncube, cylinder, sphere,\ncapsule",
+        "do(orientation)\n-30 to 30",
+    ]
+    index = found.indices[len(found.indices) // 2]
+    truth = redraw(scenes, np.repeat(index, 4), {"shape": np.arange(4.0)}).images
+    np.testing.assert_array_equal(drawn["truth 9"][1:5], truth)
+    assert (drawn["truth 9"][5:] == 255).all()
+    assert (drawn[labels[4]][5:] == 255).all()
+
+
+def test_categories_of_one_s_own_are_never_between_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    pictures = Arrays(
+        images=rng.integers(0, 256, (60, 32, 32, 3), dtype=np.uint8),
+        factors=np.stack([np.arange(60) % 10, np.arange(60) % 2, rng.random(60)], axis=1),
+        names=("toy", "lit", "size"),
+        kinds={"toy": "categorical"},
+    )
+    fit(CausalVAE.for_data(pictures), pictures, out=tmp_path / "run", **TRAINING | {"steps": 2})
+    asked: dict[str, list[float]] = {name: [] for name in pictures.names}
+    real = CausalVAE.do
+
+    def do(self: CausalVAE, x: Any, do: Any = None, **values: Any) -> Any:
+        for name, value in do.items():
+            asked[name] += np.ravel(value).tolist()
+        return real(self, x, do, **values)
+
+    monkeypatch.setattr(CausalVAE, "do", do)
+    write_report(load_run(tmp_path / "run"), dataset=pictures)
+    assert set(asked["toy"]) == {0, 1, 3, 4, 6, 7, 9}
+    assert set(asked["lit"]) == {0, 1}
+    assert len(set(asked["size"])) == 7
+
+
+def test_values_that_are_shown_occur_or_are_numbers_among_those_that_do() -> None:
+    column = np.array([3.0, 1.0, np.nan, 7.0, 1.0])
+    for kind in ("ordinal", "categorical", "binary"):
+        assert shown_values(Factor("a", kind), column, most=2).tolist() == [1, 7]
+    assert shown_values(Factor("a"), np.arange(101.0), most=3).tolist() == [2, 50, 98]
+    assert in_words(Factor("a", "binary"), np.array([0.0, 1.0])) == "0 to 1"

@@ -10,12 +10,13 @@ from matplotlib.figure import Figure
 
 from disentwine import figures
 from disentwine.contracts.capabilities import Intervenes
-from disentwine.contracts.dataset import Simulates
+from disentwine.contracts.dataset import Dataset, Simulates
 from disentwine.data.mechanisms import redraw
 from disentwine.metrics.graphs import shd
 from disentwine.report.matrices import effects_figure
 from disentwine.report.page import Picture, Section, Table
 from disentwine.report.subject import Subject, number
+from disentwine.report.values import even_rows, in_words, shown_values
 from disentwine.training.run import Run
 
 VALUES = 7
@@ -32,12 +33,11 @@ def interventions(subject: Subject) -> Section | None:
     as_it_is = dataset.images[[index]]
     read = model.reconstruct(as_it_is)
     rows, labels = [], []
-    for name, column in zip(model.concept_names, train.T, strict=True):
-        least, most = np.nanquantile(column, [0.02, 0.98])
-        values = np.linspace(least, most, VALUES)
-        again = np.repeat(index, VALUES)
+    for name, factor, column in zip(model.concept_names, dataset.spec, train.T, strict=True):
+        values = shown_values(factor, column, most=VALUES)
+        again = np.repeat(index, len(values))
         rows.append(np.concatenate([read, model.do(dataset.images[again], {name: values})]))
-        labels.append(f"do({name.replace('_', ' ')})\n{number(values[0])} to {number(values[-1])}")
+        labels.append(f"do({name.replace('_', ' ')})\n{in_words(factor, values)}")
         if isinstance(dataset, Simulates):
             truth = redraw(dataset, again, {name: values}).images
             rows.append(np.concatenate([as_it_is, truth]))
@@ -50,14 +50,13 @@ def interventions(subject: Subject) -> Section | None:
         " Below each row are the image itself and what the simulator draws under the same intervention."
         * simulated
     )
-    columns = ("as it is", *[""] * VALUES)
     return Section(
         "What would have been",
         text,
         Picture(
             "interventions",
             f"Images under interventions on {', '.join(model.concept_names)}",
-            figures.to_png_bytes(figures.labelled_rows(np.stack(rows), labels, columns)),
+            figures.to_png_bytes(figures.labelled_rows(even_rows(rows), labels, ["as it is"])),
         ),
     )
 
@@ -101,7 +100,7 @@ def causes(subject: Subject) -> Section | None:
 
 def adjacency(subject: Subject) -> Section | None:
     """How training changed the entries of A, for models that have them watched."""
-    figure = adjacency_figure(subject.run)
+    figure = adjacency_figure(subject.run, subject.dataset)
     if figure is None:
         return None
     return Section(
@@ -116,8 +115,13 @@ def adjacency(subject: Subject) -> Section | None:
     )
 
 
-def adjacency_figure(run: Run) -> Figure | None:
-    """A over the training, from the log of what was watched; None where A was not."""
+def adjacency_figure(run: Run, dataset: Dataset | None = None) -> Figure | None:
+    """A over the training, from the log of what was watched; None where A was not.
+
+    Arguments:
+        run: whose log is read.
+        dataset: that knows the true graph; by default the one the run was trained on, built anew.
+    """
     records = [r for r in run.metrics if r["kind"] == "watched"]
     entries = {name: match for name in (records or [{}])[0] if (match := ENTRY.fullmatch(name))}
     if len(records) < 2 or not entries:
@@ -128,7 +132,7 @@ def adjacency_figure(run: Run) -> Figure | None:
     for name, match in entries.items():
         i, j = (names.index(end) for end in match.groups())
         A[:, i, j] = [record[name] for record in records]
-    true = run.dataset.graph
+    true = (run.dataset if dataset is None else dataset).graph
     truth = None
     if true is not None and set(true.nodes) == set(names):
         truth = nx.to_numpy_array(true, nodelist=names, weight=None)

@@ -15,6 +15,7 @@ from disentwine.contracts.dataset import Simulates
 from disentwine.data.mechanisms import redraw
 from disentwine.figures.bars import grouped_bars
 from disentwine.report.matrices import effects_of
+from disentwine.report.values import even_rows, in_words, shown_values
 from disentwine.studies.study import Published, result_rows
 from disentwine.studies.trial import Outcome
 from disentwine.training.run import Run
@@ -103,18 +104,17 @@ def _draw_interventions(picture: Picture, opened: Mapping[str, Run]) -> Pictures
     if not models or not isinstance(dataset, Simulates):
         return []
     test = dataset.split["test"]
-    again = np.repeat(test[len(test) // 2], VALUES)
-    stack = dataset.images[again]
+    index = test[len(test) // 2]
     rows, labels = [], []
-    for name, column in zip(dataset.names, dataset.factors.T, strict=True):
-        least, most = np.nanquantile(column, [0.02, 0.98])
-        values = np.linspace(least, most, VALUES)
+    for factor, column in zip(dataset.spec, dataset.factors.T, strict=True):
+        name, values = factor.name, shown_values(factor, column, most=VALUES)
+        again = np.repeat(index, len(values))
         rows.append(redraw(dataset, again, {name: values}).images)
-        labels.append(f"do({name.replace('_', ' ')}), truth\n{least:.3g} to {most:.3g}")
+        labels.append(f"do({name.replace('_', ' ')}), truth\n{in_words(factor, values)}")
         for system, model in models.items():
-            rows.append(model.do(stack, {name: values}))
+            rows.append(model.do(dataset.images[again], {name: values}))
             labels.append(system)
-    figures.save_figure(figures.labelled_rows(np.stack(rows), labels), picture[1])
+    figures.save_figure(figures.labelled_rows(even_rows(rows), labels), picture[1])
     return [picture]
 
 
