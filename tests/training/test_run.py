@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +18,9 @@ from disentwine.errors import CheckpointError, UsageError
 from disentwine.models import VAE, CausalVAE
 from disentwine.report.evaluation import evaluate
 from disentwine.training.fit import fit
+from disentwine.training.opening import check_run, open_run
 from disentwine.training.recipe import Recipe, parse_recipe
-from disentwine.training.run import find_runs, load_run, open_run
+from disentwine.training.run import find_runs, load_run
 from disentwine.training.train import train_recipe
 
 HOLD = """
@@ -26,6 +30,17 @@ with FileLock(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
 """
+
+
+@contextmanager
+def held_by_another(out: Path) -> Iterator[None]:
+    """Another process has the run folder."""
+    command = [sys.executable, "-c", HOLD, str(out / ".lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        yield
+        other.communicate(b"")
 
 
 @pytest.fixture
@@ -83,17 +98,42 @@ def test_two_processes_do_not_share_a_run(
 
     with pytest.raises(KeyboardInterrupt):
         train(out, on_save=stop)
-    command = [sys.executable, "-c", HOLD, str(out / ".lock")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"held\n"
+    with held_by_another(out):
         with pytest.raises(UsageError, match="is being trained by another process"):
             train(out)
         assert load_run(out).running
-        other.communicate(b"")
     assert not load_run(out).running
     train(out)
     assert fingerprint(out) == uninterrupted
+
+
+def test_nobody_replaces_the_recipe_of_a_run_before_its_first_checkpoint(
+    tmp_path: Path, train: Any, recipe: Recipe
+) -> None:
+    out = tmp_path / "run"
+    with open_run(out, recipe):
+        pass
+    other = replace(recipe, seed=5)
+    before = (out / "recipe.yaml").read_bytes()
+    with held_by_another(out):
+        for begin in (lambda: train(out), lambda: train_recipe(other, out, progress=False)):
+            with pytest.raises(UsageError, match="is being trained by another process"):
+                begin()
+            assert (out / "recipe.yaml").read_bytes() == before
+    check_run(out, other)
+    assert (out / "recipe.yaml").read_bytes() == before
+    train_recipe(other, out, progress=False)
+    assert load_run(out).recipe == other
+
+
+def test_a_run_is_one_process_s_before_it_has_a_recipe(tmp_path: Path, train: Any) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    with held_by_another(out), pytest.raises(UsageError, match="trained by another process"):
+        train(out)
+    assert [path.name for path in out.iterdir()] == [".lock"]
+    train(out)
+    assert load_run(out).finished
 
 
 def test_the_lock_is_held_while_training_and_let_go_after(tmp_path: Path, train: Any) -> None:
@@ -126,9 +166,11 @@ def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
 
 
 def test_a_run_without_checkpoint_has_no_model_yet(tmp_path: Path, recipe: Recipe) -> None:
-    open_run(tmp_path / "run", recipe)
-    with pytest.raises(CheckpointError, match="has no checkpoint yet"):
-        _ = load_run(tmp_path / "run").model
+    with (
+        open_run(tmp_path / "run", recipe) as run,
+        pytest.raises(CheckpointError, match="has no checkpoint yet"),
+    ):
+        _ = run.model
 
 
 @pytest.mark.parametrize("content", ["", "data: [", "null", "data: {name: nothing}"])

@@ -16,11 +16,10 @@ def train_and_show(recipe: Recipe, out: Path) -> None:
     from disentwine.report import live_figures
     from disentwine.report.subject import duration
     from disentwine.training.checkpoint import checkpoint_steps
-    from disentwine.training.run import is_run, open_run
+    from disentwine.training.opening import check_run
     from disentwine.training.train import train_recipe
 
-    if is_run(out):
-        open_run(out, recipe)  # refuses what cannot be gone on with before anything is announced
+    check_run(out, recipe)  # refuses what cannot be gone on with before anything is announced
     steps, model, data = recipe.training["steps"], recipe.model["name"], recipe.data["name"]
     done = max(checkpoint_steps(out / "checkpoints"), default=0)
     going = f"going on at step {done:,} of {steps:,}" if 0 < done < steps else f"{steps:,} steps"

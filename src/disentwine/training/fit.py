@@ -20,8 +20,9 @@ from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps
 from disentwine.training.keeping import Keeper, MemoryKeeper, RunKeeper
 from disentwine.training.memory import keep_freed_memory
 from disentwine.training.one_factor import with_batches_for
+from disentwine.training.opening import open_run
 from disentwine.training.recipe import NOT_IN_RECIPES, check_options, recipe_of, seed_problems
-from disentwine.training.run import Run, is_run, open_run
+from disentwine.training.run import Run, is_run
 from disentwine.training.signals import PoliteStop
 from disentwine.training.start import begin_with, check_revives, revive_unused
 from disentwine.training.trainer import Trainer
@@ -149,9 +150,9 @@ def fit(
             seed=seed,
         )
         # Nothing is written until all that can be wrong with the arguments has been found.
-        run = open_run(Path(out), recipe) if out is not None and recipe is not None else None
-        if run is not None:
-            stack.enter_context(run.locked())
+        run = None
+        if out is not None and recipe is not None:
+            run = stack.enter_context(open_run(Path(out), recipe))
             stack.enter_context(_naming_the_last_checkpoint(run))
         keeper: Keeper = MemoryKeeper(trainer) if run is None else RunKeeper(run, trainer)
         stack.callback(keeper.close)

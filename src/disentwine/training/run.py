@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -19,24 +16,15 @@ from disentwine.training.checkpoint import (
     WEIGHTS,
     Checkpoint,
     checkpoint_path,
-    checkpoint_steps,
     load_best,
     load_newest,
     load_weights,
 )
 from disentwine.training.logs import read_log
 from disentwine.training.recipe import Recipe, parse_recipe, read_sections
-from disentwine.training.storage import (
-    HALF_WRITTEN,
-    canonical_json,
-    make_folder,
-    storage_errors,
-    write_atomically,
-)
+from disentwine.training.storage import canonical_json, make_folder, write_atomically
 
 RECIPE, STATUS, METRICS, LOCK = "recipe.yaml", "status.json", "metrics.jsonl", ".lock"
-A_LOOK = 0.5
-"""Seconds that are enough for whoever only looks whether a folder is held (`Run.running`)."""
 
 
 class Run:
@@ -113,20 +101,6 @@ class Run:
     def write_status(self, **status: Any) -> None:
         write_atomically(self.path / STATUS, canonical_json(status))
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the folder for this process alone."""
-        lock = FileLock(self.path / LOCK)
-        with storage_errors(self.path):
-            try:
-                lock.acquire(timeout=A_LOOK)
-            except Timeout as error:
-                raise UsageError(f"{self.path} is being trained by another process") from error
-        try:
-            yield
-        finally:
-            lock.release()
-
     @property
     def running(self) -> bool:
         """Whether a process trains it now."""
@@ -158,51 +132,6 @@ def is_run(path: Path) -> bool:
     return (path / RECIPE).is_file()
 
 
-def open_run(path: Path, recipe: Recipe) -> Run:
-    """Start a run folder, or open an unfinished one for resuming; never overwrite one."""
-    with storage_errors(path):
-        names = [item.name for item in path.iterdir()] if path.is_dir() else []
-    if RECIPE not in names:
-        if not all(name.startswith(HALF_WRITTEN) for name in names):
-            raise UsageError(
-                f"{path} is not empty and not a run folder; choose another folder for out"
-            )
-        make_folder(path)
-        write_atomically(path / RECIPE, recipe.to_yaml())
-        make_folder(path / "checkpoints")
-        return Run(path)
-    run = Run(path)
-    if not run.finished and not checkpoint_steps(run.checkpoints):
-        write_atomically(path / RECIPE, recipe.to_yaml())
-        make_folder(run.checkpoints)
-        return Run(path)
-    changes = differences(asdict(run.recipe), asdict(recipe))
-    if changes:
-        raise UsageError(
-            f"{path} holds a run of another recipe ({'; '.join(changes)}); "
-            f"choose another folder for out"
-        )
-    if run.finished:
-        raise UsageError(
-            f"{path} holds a finished run, which is never overwritten; choose another folder for "
-            f"out, or look at it with 'disentwine evaluate' and 'disentwine report'"
-        )
-    make_folder(run.checkpoints)
-    return run
-
-
 def find_runs(folder: Path) -> list[Run]:
     """The run folders below a folder, by name."""
     return [Run(path.parent) for path in sorted(folder.glob(f"**/{RECIPE}"))]
-
-
-def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """What was otherwise, a line for each key."""
-    lines: list[str] = []
-    for key in [*old, *(key for key in new if key not in old)]:
-        before, after = old.get(key), new.get(key)
-        if isinstance(before, Mapping) and isinstance(after, Mapping):
-            lines += differences(before, after, f"{prefix}{key}.")
-        elif before != after:
-            lines.append(f"{prefix}{key} was {before!r}, is {after!r}")
-    return lines

@@ -17,8 +17,9 @@ from disentwine.errors import UsageError, warn
 from disentwine.models import MODELS
 from disentwine.nn.pictures import to_unit_range
 from disentwine.training.checkpoint import load_weights, misfits
+from disentwine.training.opening import differences
 from disentwine.training.recipe import arguments_of
-from disentwine.training.run import Run, differences, is_run
+from disentwine.training.run import Run, is_run
 from disentwine.training.trainer import fixed_noise
 
 SHOWN = 3

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from disentwine.contracts.dataset import Dataset
 from disentwine.training.fit import OnSave, fit
+from disentwine.training.opening import check_run
 from disentwine.training.recipe import Recipe
-from disentwine.training.run import Run, is_run, open_run
+from disentwine.training.run import Run
 from disentwine.training.trainer import fixed_noise
 
 
@@ -27,8 +28,7 @@ def train_recipe(
         progress: show the bar; by default on a terminal only.
         hook: makes what is called after every checkpoint, such as `report.live_figures`.
     """
-    if is_run(out):
-        open_run(out, recipe)
+    check_run(out, recipe)
     dataset = recipe.build_dataset()
     with fixed_noise(recipe.seed):
         model = recipe.build_model(dataset)
