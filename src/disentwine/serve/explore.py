@@ -19,6 +19,7 @@ from disentwine.nn.pictures import to_uint8
 from disentwine.serve.concepts import by_name, checked_do, number
 from disentwine.serve.opened import MissingError, Opened, Seen, paint
 from disentwine.serve.pictures import data_url, difference, thumbnail
+from disentwine.serve.randomness import drawing
 from disentwine.serve.schema import (
     DoAnswer,
     Errors,
@@ -176,11 +177,7 @@ def sample(
         if "do" not in inspect.signature(model.sample).parameters:
             raise MissingError("this model draws no new images under an intervention")
         more["do"] = checked_do(opened.concepts, do)
-    with torch.random.fork_rng(), torch.no_grad():
-        if seed is None:
-            torch.seed()
-        else:
-            torch.manual_seed(seed)
+    with drawing(seed), torch.no_grad():
         pictures = to_uint8(model.sample(count, **more)).cpu().numpy()
     return SampleAnswer(pictures=urls(pictures))
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from disentwine.contracts.capabilities import capabilities
 from disentwine.contracts.dataset import Dataset, Simulates
+from disentwine.contracts.model import Model
 from disentwine.data import DATASETS
-from disentwine.errors import DisentwineError
+from disentwine.errors import DisentwineError, warn
 from disentwine.serve.opened import MissingError, Opened
+from disentwine.serve.randomness import GENERATOR
 from disentwine.serve.schema import RunSummary
 from disentwine.training.checkpoint import checkpoint_steps
 from disentwine.training.run import Run
@@ -21,27 +23,20 @@ from disentwine.training.run import Run
 FRESH_SECONDS = 1.0
 """How long a run's weights are believed to be the newest."""
 
-DATASETS_KEPT = 4
-
 
 class Shelf:
-    """Data sets, shared between the runs that learnt from the same."""
+    """Data sets, shared between the runs that learnt from the same, and let go with the last of them."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Dataset | None] = OrderedDict()
+        self._kept: WeakValueDictionary[str, Dataset] = WeakValueDictionary()
 
-    def find(self, run: Run) -> Dataset | None:
-        """The data set of a run; None where its files are not at hand."""
+    def find(self, run: Run) -> Dataset:
+        """The data set of a run; an error says why it is not at hand."""
         key = json.dumps(run.recipe.data, sort_keys=True)
-        if key not in self._kept:
-            try:
-                self._kept[key] = run.dataset
-            except DisentwineError:
-                return None
-            if len(self._kept) > DATASETS_KEPT:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
+        dataset = self._kept.get(key)
+        if dataset is None:
+            dataset = self._kept[key] = run.dataset
+        return dataset
 
 
 class Entry:
@@ -86,17 +81,28 @@ class Entry:
             raise MissingError(f"{self.name} has no checkpoint yet: let it train for a while")
         try:
             run = Run(self.path)
-            model, step = run.model, run.checkpoint.step
+            model, step = _built(run), run.checkpoint.step
         except DisentwineError as error:
             # Training may have removed it between the listing and the reading.
             if self.opened is not None:
                 return self.opened
             raise MissingError(str(error).replace(str(self.path), self.name)) from error
-        if self.opened is None or self.opened.step != step:
-            dataset = self.opened.dataset if self.opened else self.shelf.find(run)
-            self.opened = Opened(model, dataset, step)
+        if self.opened is None:
+            dataset, missing = self._data(run)
+            self.opened = Opened(model, dataset, step, missing=missing)
+        elif self.opened.step != step:
+            before = self.opened
+            self.opened = Opened(model, before.dataset, step, missing=before.missing)
         self.run, self._saved, self._settled = run, saved, settled
         return self.opened
+
+    def _data(self, run: Run) -> tuple[Dataset | None, str]:
+        """Its data set, or why there is none: pictures that are sent can be looked at without."""
+        try:
+            return self.shelf.find(run), ""
+        except DisentwineError as error:
+            warn(f"{self.name}: its data are not at hand, only pictures that are sent: {error}")
+            return None, str(error)
 
     def summary(self) -> RunSummary:
         """What the list of runs says of it."""
@@ -117,12 +123,19 @@ class Entry:
         """What its model can do; nothing is known before the first checkpoint."""
         if not self._known:
             try:
-                model = self.opened.model if self.opened else Run(self.path).model
+                model = self.opened.model if self.opened else _built(Run(self.path))
             except DisentwineError:
                 return []
             names = (name.replace(" ", "-") for name in capabilities(model))
             self._known = ["represents", *names]
         return self._known
+
+
+def _built(run: Run) -> Model:
+    """The model of a run; what it draws for weights that are then replaced disturbs nobody."""
+    _ = run.checkpoint  # reading it takes longest, and draws nothing
+    with GENERATOR:
+        return run.model
 
 
 class Library:

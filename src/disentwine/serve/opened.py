@@ -39,12 +39,16 @@ class Opened:
         model: in evaluation mode.
         dataset: None where the data are not at hand; then only pictures sent along can be looked at.
         step: of the checkpoint.
+        missing: why the data are not at hand.
     """
 
-    def __init__(self, model: Model, dataset: Dataset | None, step: int) -> None:
+    def __init__(
+        self, model: Model, dataset: Dataset | None, step: int, *, missing: str = ""
+    ) -> None:
         self.model = model
         self.dataset = dataset
         self.step = step
+        self.missing = missing
         self._seen: OrderedDict[str, Seen] = OrderedDict()
 
     @property
@@ -148,7 +152,8 @@ class Opened:
                 raise MissingError("that picture is no longer kept; send it again") from None
         number = int(name) if name.isascii() and name.isdecimal() and len(name) < 12 else -1
         if self.dataset is None:
-            raise MissingError("this run's data are not at hand; send a picture of your own")
+            why = f" ({self.missing})" if self.missing else ""
+            raise MissingError(f"this run's data are not at hand; send a picture of your own{why}")
         if kind != "t" or not 0 <= number < len(self.examples):
             raise MissingError(
                 f"there is no such image; choose from t-0 to t-{len(self.examples) - 1}"
