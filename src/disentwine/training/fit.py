@@ -17,6 +17,7 @@ from disentwine.contracts.schema import check, schema_of
 from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError, warn
 from disentwine.progress import ProgressBar
 from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps
+from disentwine.training.fingerprint import fingerprint
 from disentwine.training.keeping import Keeper, MemoryKeeper, RunKeeper
 from disentwine.training.memory import keep_freed_memory
 from disentwine.training.one_factor import with_batches_for
@@ -126,6 +127,7 @@ def fit(
     if revive:
         check_revives(model, start)
     recipe = recipe_of(model, dataset, training=training, seed=seed) if out is not None else None
+    data = fingerprint(dataset) if out is not None else None
     dataset = with_batches_for(model, dataset)
     keep_freed_memory()
     if start is not None and not (out is not None and _begun(Path(out))):
@@ -148,6 +150,7 @@ def fit(
             device=device,
             averaged=averaged,
             seed=seed,
+            data=data,
         )
         # Nothing is written until all that can be wrong with the arguments has been found.
         run = None

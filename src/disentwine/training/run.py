@@ -11,15 +11,17 @@ from filelock import FileLock, Timeout
 
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model
-from disentwine.errors import CheckpointError, UsageError
+from disentwine.errors import CheckpointError, UsageError, warn
 from disentwine.training.checkpoint import (
     WEIGHTS,
     Checkpoint,
     checkpoint_path,
+    checkpoint_steps,
     load_best,
     load_newest,
     load_weights,
 )
+from disentwine.training.fingerprint import fingerprint
 from disentwine.training.logs import read_log
 from disentwine.training.recipe import Recipe, parse_recipe, read_sections
 from disentwine.training.storage import canonical_json, make_folder, write_atomically
@@ -78,8 +80,16 @@ class Run:
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The data set that the run was trained on, built anew."""
-        return self.recipe.build_dataset()
+        """The data set that the run was trained on, built anew; warns where that has changed."""
+        dataset = self.recipe.build_dataset()
+        now = fingerprint(dataset)
+        begun = now is not None and bool(checkpoint_steps(self.checkpoints))
+        if begun and self.checkpoint.state.get("data", now) != now:
+            warn(
+                f"the data have changed since {self.path} was trained: test images may be among "
+                f"those it learnt from; bring pictures and table back as they were, or train anew"
+            )
+        return dataset
 
     @cached_property
     def checkpoint(self) -> Checkpoint:

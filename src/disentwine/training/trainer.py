@@ -16,7 +16,7 @@ from disentwine.contracts.capabilities import LearnsActions, NamesActions, Tende
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Losses, Model
 from disentwine.contracts.players import frozen
-from disentwine.errors import CheckpointError, DivergenceError, UsageError
+from disentwine.errors import CheckpointError, DataError, DivergenceError, UsageError
 from disentwine.training.averaging import Average
 from disentwine.training.checkpoint import TRAINING, WEIGHTS, Checkpoint, load_weights
 from disentwine.training.pair_splits import HeldOut, learns_images
@@ -48,6 +48,7 @@ class Trainer:
         averaged: updates over which weights are averaged: the average is what is validated and kept;
             none keeps the weights themselves.
         seed: decides the batches and the noise.
+        data: the fingerprint of the data set, if it has one.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Trainer:
         device: str,
         averaged: int | None = None,
         seed: int,
+        data: str | None = None,
     ) -> None:
         from lightning_fabric import Fabric
 
@@ -81,6 +83,7 @@ class Trainer:
         self.batch_size = batch_size
         self.clip_norm = clip_norm
         self.seed = seed
+        self.data = data
         self.step = 0
         self.best: dict[str, float] | None = None
         self.stale = 0
@@ -227,11 +230,17 @@ class Trainer:
                 "fixed_by_data": {n: getattr(self.model, n) for n in self.model.fixed_by_data},
                 "threads": torch.get_num_threads(),
                 "versions": versions(),
-            },
+            }
+            | ({} if self.data is None else {"data": self.data}),
         )
 
     def restore(self, checkpoint: Checkpoint, path: Path) -> None:
         """Go on from a checkpoint as though nothing had happened; `path` is where it came from."""
+        if self.data is not None and checkpoint.state.get("data", self.data) != self.data:
+            raise DataError(
+                f"the pictures, concepts or split of the data are not those that {path} learnt from; "
+                f"bring them back as they were, or choose another folder for out"
+            )
         load_weights(self.model, checkpoint.weights, source=path / WEIGHTS)
         state, tensors = checkpoint.state, checkpoint.training
         used = self._restore_own_weights(tensors, path)
