@@ -203,6 +203,16 @@ def test_dead_codes_are_harmless(name: str) -> None:
             assert np.isfinite(score.value)
 
 
+@pytest.mark.parametrize("name", ["sap", "mig", "modularity", "irs", "info-mec", "mic-tic"])
+def test_a_matrix_has_a_row_for_every_code(name: str) -> None:
+    """Rows are told by their place: without those of constant codes they would be taken for others."""
+    codes = np.hstack([np.full((30, 1), 5.0), LABELS])
+    matrix = scores(METRICS[name].function, codes, LABELS)[0].details["matrix"]
+    assert matrix.shape == (3, 2)
+    assert matrix[0] == pytest.approx(0, abs=1e-12)
+    assert matrix[1:].max(axis=1).min() > 0.1
+
+
 ONE_YES = np.stack([np.arange(100) == 3, np.arange(100) < 50], axis=1).astype(float)
 
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from disentwine.contracts.dataset import FloatArray
 from disentwine.contracts.score import Score
-from disentwine.metrics.inputs import DEAD, checked, noise_floor
+from disentwine.metrics.inputs import checked, noise_floor, varying
 from disentwine.metrics.sampling import ValueIndex
 
 
@@ -65,8 +65,7 @@ def _votes(
     z: FloatArray, index: ValueIndex, *, n: int, batch: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     y = rng.integers(index.k, size=n)
-    variance = z.var(axis=0, ddof=1)
-    alive = variance > DEAD
+    variance, alive = z.var(axis=0, ddof=1), varying(z)
     votes = np.zeros(n, dtype=np.int64)
     if not alive.any():
         return votes, y

@@ -13,12 +13,12 @@ from disentwine.contracts.score import Score
 from disentwine.metrics.information import entropy, mutual_information
 from disentwine.metrics.inputs import (
     BINS,
-    DEAD,
     checked,
     class_table,
     code_classes,
     kinds_of,
     noise_floor,
+    varying,
 )
 from disentwine.metrics.linear import explained
 
@@ -69,18 +69,21 @@ def info_mec(
         some = np.random.default_rng([seed, 0]).choice(len(z), MOST_SAMPLES, replace=False)
         z, v = z[some], v[some]
 
-    if not (z.var(axis=0) > DEAD).any():
+    if not varying(z).any():
         nothing = {"info_m": 0.0, "info_e": 0.0, "info_c": 0.0}
         details = {**nothing, "floors": nothing} if floor else nothing
         return Score("info-mec", 0.0, n=len(z), noise_floor=0.0, details=details)
 
     def measure(z: FloatArray, v: FloatArray) -> dict[str, Any]:
-        alive = z[:, z.var(axis=0) > DEAD]
-        matrix = _information(alive, v, bins=bins, discrete_codes=discrete_codes, seed=seed)
+        alive = varying(z)
+        matrix = np.zeros((z.shape[1], v.shape[1]))
+        matrix[alive] = _information(
+            z[:, alive], v, bins=bins, discrete_codes=discrete_codes, seed=seed
+        )
         return {
-            "info_m": _share_of_best(matrix, axis=1),
+            "info_m": _share_of_best(matrix[alive], axis=1),
             "info_e": explained(z, v, kinds, discrete_codes=discrete_codes, seed=seed),
-            "info_c": _share_of_best(matrix, axis=0),
+            "info_c": _share_of_best(matrix[alive], axis=0),
             "matrix": matrix,
         }
 

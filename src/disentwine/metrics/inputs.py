@@ -23,7 +23,8 @@ FEW_VALUES = 64
 """The same for factors that a classifier must learn, which needs samples of each value."""
 
 DEAD = 1e-12
-"""The variance below which a code counts as constant."""
+"""The square of a code's range, over that of its largest value, up to which it counts as constant:
+numbers of 32 bits are rounded by a little less."""
 
 
 def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -104,15 +105,25 @@ def code_classes(codes: FloatArray, *, bins: int, discrete_codes: bool) -> NDArr
     return np.stack(columns, axis=1)
 
 
+def varying(codes: FloatArray) -> NDArray[np.bool_]:
+    r"""Which codes (d,) are not constant but for rounding: $\max z - \min z > 10^{-6} \max |z|$, in
+    whatever unit.
+
+    >>> varying(np.array([[1e-9, 5.0, 0.0], [2e-9, 5.0 + 1e-9, 0.0]]))
+    array([ True, False, False])
+    """
+    return np.asarray(np.ptp(codes, axis=0) > np.sqrt(DEAD) * np.abs(codes).max(axis=0))
+
+
 def features_of(codes: FloatArray, fitted: IndexArray, *, discrete_codes: bool) -> Any:
-    """What a linear model sees of codes (n, d): standardised by the rows it is fitted to, or a column
-    for each name that occurs in these rows."""
+    """What a linear model sees of codes (n, d): standardised by the rows it is fitted to, 0 where these
+    are constant, or a column for each name that occurs in these rows."""
     from sklearn.preprocessing import OneHotEncoder
 
     if discrete_codes:
         return OneHotEncoder(handle_unknown="ignore").fit(codes[fitted]).transform(codes).tocsr()
-    scale = np.sqrt(np.maximum(codes[fitted].var(axis=0), DEAD))
-    return (codes - codes[fitted].mean(axis=0)) / scale
+    known = codes[fitted]
+    return (codes - known.mean(axis=0)) / np.where(varying(known), known.std(axis=0), np.inf)
 
 
 def class_table(table: FloatArray, *, bins: int = BINS) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from disentwine.contracts.dataset import FloatArray
 from disentwine.contracts.score import Score
-from disentwine.metrics.inputs import BINS, DEAD, checked, class_table, noise_floor
+from disentwine.metrics.inputs import BINS, checked, class_table, noise_floor, varying
 
 
 def irs(
@@ -43,22 +43,22 @@ def irs(
     z, v = checked(codes, factors)
 
     def matrix(z: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        alive = z[:, z.var(axis=0) > DEAD]
-        largest = np.abs(alive - alive.mean(axis=0)).max(axis=0)
-        robust = np.empty((alive.shape[1], v.shape[1]))
+        alive = varying(z)
+        largest = np.where(alive, np.abs(z - z.mean(axis=0)).max(axis=0), 0.0)
+        robust = np.zeros((z.shape[1], v.shape[1]))
         for i, classes in enumerate(class_table(v, bins=bins).T):
             order = np.argsort(classes, kind="stable")
-            groups = np.split(alive[order], np.flatnonzero(np.diff(classes[order])) + 1)
+            groups = np.split(z[order], np.flatnonzero(np.diff(classes[order])) + 1)
             deviations = [
                 np.quantile(np.abs(group - group.mean(axis=0)), quantile, axis=0)
                 for group in groups
             ]
-            robust[:, i] = 1 - np.mean(deviations, axis=0) / largest
+            robust[alive, i] = 1 - np.mean(deviations, axis=0)[alive] / largest[alive]
         return robust, largest
 
     def estimate(z: FloatArray, v: FloatArray) -> float:
         robust, largest = matrix(z, v)
-        return float(np.average(robust.max(axis=1), weights=largest)) if len(largest) else 0.0
+        return float(np.average(robust.max(axis=1), weights=largest)) if largest.any() else 0.0
 
     return Score(
         "irs",

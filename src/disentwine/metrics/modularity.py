@@ -13,13 +13,13 @@ from disentwine.contracts.score import Score
 from disentwine.metrics.information import information_matrix
 from disentwine.metrics.inputs import (
     BINS,
-    DEAD,
     checked,
     class_table,
     classes_to_predict,
     code_classes,
     features_of,
     noise_floor,
+    varying,
 )
 
 
@@ -56,28 +56,27 @@ def modularity(
     z, v = checked(codes, factors)
 
     def matrix(z: FloatArray, v: FloatArray) -> FloatArray:
-        alive = z[:, z.var(axis=0) > DEAD]
-        binned = code_classes(alive, bins=bins, discrete_codes=discrete_codes)
-        return information_matrix(binned, class_table(v, bins=bins))
+        binned = code_classes(z, bins=bins, discrete_codes=discrete_codes)
+        m = information_matrix(binned, class_table(v, bins=bins))
+        return np.where(varying(z)[:, None], m, 0.0)  # exactly: no rounding may count
 
     def estimate(z: FloatArray, v: FloatArray) -> float:
-        if not (z.var(axis=0) > DEAD).any():
-            return 0.0
         m = matrix(z, v)
+        informed = m[m.max(axis=1) > 0]
+        if len(informed) == 0:
+            return 0.0
         if m.shape[1] == 1:
             return 1.0
-        largest = m.max(axis=1)
-        others = (m**2).sum(axis=1) - largest**2
-        informed = largest > 0
-        per_code = 1 - others[informed] / (largest[informed] ** 2 * (m.shape[1] - 1))
-        return float(per_code.mean()) if informed.any() else 0.0
+        largest = informed.max(axis=1)
+        others = (informed**2).sum(axis=1) - largest**2
+        return float((1 - others / (largest**2 * (m.shape[1] - 1))).mean())
 
     return Score(
         "modularity",
         estimate(z, v),
         n=len(z),
         noise_floor=noise_floor(estimate, z, v, seed=seed) if floor else None,
-        details={"matrix": matrix(z, v)} if (z.var(axis=0) > DEAD).any() else {},
+        details={"matrix": matrix(z, v)},
     )
 
 

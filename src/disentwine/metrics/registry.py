@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from disentwine.contracts.score import Score
 from disentwine.metrics.dci import dci
@@ -17,10 +17,11 @@ from disentwine.metrics.modularity import explicitness, modularity
 from disentwine.metrics.sap import sap
 from disentwine.metrics.z_diff import z_diff
 
-Invariance = Literal["code order", "code sign", "code scale", "code shift"]
-"""What may be done to the codes without changing the score. The order of samples never matters."""
+Invariance = Literal["code order", "code sign", "common scale", "code scale", "code shift"]
+"""What may be done to the codes without changing the score: scaling all of them alike, or each by its
+own factor. The order of samples never matters."""
 
-ANY = frozenset[Invariance](("code order", "code sign", "code scale", "code shift"))
+ANY = frozenset[Invariance](get_args(Invariance))
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ METRICS: dict[str, Metric] = {
     "z-diff": Metric(
         z_diff,
         "can the factor that two sets of images share be told linearly?",
-        frozenset({"code order", "code sign", "code shift"}),
+        ANY - {"common scale", "code scale"},
         takes_names=True,
         seeded=True,
     ),
@@ -88,7 +89,7 @@ METRICS: dict[str, Metric] = {
     "irs": Metric(
         irs,
         "does each code stay while other factors change?",
-        frozenset({"code order", "code sign", "code shift"}),
+        ANY - {"code scale"},
     ),
     "mic-tic": Metric(mine, "how strongly does each factor depend on its best code?"),
 }

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from disentwine.contracts.dataset import FloatArray, Kind
 from disentwine.contracts.score import Score
 from disentwine.metrics.information import gap_of_best_two
-from disentwine.metrics.inputs import DEAD, checked, kinds_of, noise_floor
+from disentwine.metrics.inputs import checked, kinds_of, noise_floor, varying
 
 CUTS = 1000
 """Thresholds are sought between so many groups of neighbouring codes."""
@@ -21,7 +21,7 @@ def sap(
     factors: ArrayLike,
     *,
     kinds: Sequence[Kind] | None = None,
-    inactive: float = DEAD,
+    inactive: float = 0.0,
     seed: int = 0,
     floor: bool = True,
 ) -> Score:
@@ -39,9 +39,10 @@ def sap(
         codes: (n, d).
         factors: (n, k).
         kinds: of the factors; by default those of two values are binary, others continuous.
-        inactive: a code of less variance counts as constant. Codes of a model whose prior is a standard
-            normal are inactive below `ALIVE` = .01: a unit that the model does not use still follows
-            a factor, by a thousandth of its width, and would halve the gap of the unit that has it.
+        inactive: a code of less variance counts as constant as well. Codes of a model whose prior is a
+            standard normal are inactive below `ALIVE` = .01: a unit that the model does not use still
+            follows a factor, by a thousandth of its width, and would halve the gap of the unit that
+            has it.
         seed: of the noise floor.
         floor: also measure the noise floor, which doubles the time.
 
@@ -55,12 +56,13 @@ def sap(
     """
     z, v = checked(codes, factors)
     kinds = kinds_of(v, kinds)
+    alive = varying(z) & (z.var(axis=0) >= inactive)
 
     def estimate(z: FloatArray, v: FloatArray) -> float:
-        return float(gap_of_best_two(_matrix(z, v, kinds, inactive)).mean())
+        return float(gap_of_best_two(_matrix(z, v, kinds, alive)).mean())
 
-    matrix = _matrix(z, v, kinds, inactive)
-    continuous = gap_of_best_two(_squared_correlations(z, v, inactive)).mean()
+    matrix = _matrix(z, v, kinds, alive)
+    continuous = gap_of_best_two(_squared_correlations(z, v, alive)).mean()
     return Score(
         "sap",
         float(gap_of_best_two(matrix).mean()),
@@ -74,25 +76,25 @@ def sap(
     )
 
 
-def _matrix(z: FloatArray, v: FloatArray, kinds: Sequence[Kind], inactive: float) -> FloatArray:
-    matrix = _squared_correlations(z, v, inactive)
+def _matrix(
+    z: FloatArray, v: FloatArray, kinds: Sequence[Kind], alive: NDArray[np.bool_]
+) -> FloatArray:
+    matrix = _squared_correlations(z, v, alive)
     for j, kind in enumerate(kinds):
         if kind in ("binary", "categorical"):
             classes = np.unique(v[:, j], return_inverse=True)[1]
             matrix[:, j] = [
-                0.0 if code.var() < inactive else threshold_accuracy(code, classes) for code in z.T
+                threshold_accuracy(code, classes) if lives else 0.0
+                for code, lives in zip(z.T, alive, strict=True)
             ]
     return matrix
 
 
-def _squared_correlations(z: FloatArray, v: FloatArray, inactive: float) -> FloatArray:
+def _squared_correlations(z: FloatArray, v: FloatArray, alive: NDArray[np.bool_]) -> FloatArray:
     z, v = z - z.mean(axis=0), v - v.mean(axis=0)
-    variance = (z**2).mean(axis=0)
-    dead = variance < inactive
+    variance = np.where(alive, (z**2).mean(axis=0), np.inf)
     squares = (z.T @ v / len(z)) ** 2
-    matrix = squares / np.outer(np.where(dead, 1.0, variance), (v**2).mean(axis=0))
-    matrix[dead] = 0.0
-    return np.minimum(matrix, 1.0)
+    return np.minimum(squares / np.outer(variance, (v**2).mean(axis=0)), 1.0)
 
 
 def threshold_accuracy(code: FloatArray, classes: NDArray[np.int64]) -> float:
