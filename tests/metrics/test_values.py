@@ -120,6 +120,26 @@ def test_info_mec_counts_discrete_codes_exactly() -> None:
     assert score.details["floors"]["info_e"] < 0.02
 
 
+def test_info_mec_leaves_out_codes_that_hardly_move() -> None:
+    """A unit that a model does not use still follows all factors a little."""
+    v = np.array(list(np.ndindex(8, 8)) * 8, dtype=float)
+    faint = v.sum(axis=1, keepdims=True)
+    codes = np.hstack([v, faint / 50])  # a range of 14 / 50 beside two of 7: a 25th
+    used, all_of_them = info_mec(codes, v), info_mec(codes, v, least_range=0)
+    assert used.details["active"] == [True, True, False]
+    assert used.value == pytest.approx(info_mec(v, v).value, abs=0.02)
+    assert used.details["info_c"] == pytest.approx(info_mec(v, v).details["info_c"], abs=0.02)
+    assert all_of_them.details["active"] == [True] * 3
+    assert all_of_them.value < used.value - 0.2
+    assert all_of_them.details["info_c"] < used.details["info_c"] - 0.1
+    assert used.details["info_e"] == all_of_them.details["info_e"]
+    assert used.details["matrix"] == pytest.approx(all_of_them.details["matrix"])
+    assert info_mec(np.hstack([v, faint / 30]), v).details["active"] == [True] * 3
+    assert info_mec(codes, v, discrete_codes=True).details["active"] == [True] * 3
+    with pytest.raises(UsageError, match="least_range must be from 0 to below 1"):
+        info_mec(codes, v, least_range=1)
+
+
 def test_info_e_is_nothing_for_codes_that_know_nothing_however_many_they_are() -> None:
     """More names than samples fit anything that they are fitted to."""
     rng = np.random.default_rng(8)

@@ -82,6 +82,7 @@ METRICS: dict[str, Metric] = {
     "info-mec": Metric(
         info_mec,
         "is information modular, explicit, compact?",
+        ANY - {"code scale"},
         takes_kinds=True,
         takes_names=True,
         seeded=True,
