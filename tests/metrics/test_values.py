@@ -18,6 +18,7 @@ from disentwine.metrics import (
     info_mec,
     irs,
     mig,
+    mine,
     sap,
     shd,
     z_diff,
@@ -95,6 +96,17 @@ def test_sap_does_not_count_units_that_are_not_used() -> None:
 def test_mig_of_two_equal_codes_is_nothing() -> None:
     v = np.random.default_rng(4).integers(0, 5, (2000, 2)).astype(float)
     assert mig(np.hstack([v, v]), v).value == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", [mig, mine])
+def test_what_chance_gives_a_cell_is_no_gap_and_no_best(metric: Any) -> None:
+    rng = np.random.default_rng(9)
+    z, v = rng.normal(size=(400, 8)), rng.integers(0, 6, (400, 3)).astype(float)
+    answer = metric(z, v)
+    score = answer if metric is mig else answer[0]
+    cell = score.details["matrix_noise_floor"]
+    assert cell == pytest.approx(score.details["matrix"].mean(), rel=0.05)
+    assert cell != pytest.approx(score.noise_floor, rel=0.1)
 
 
 def test_completeness_and_disentanglement_tell_apart_what_each_means() -> None:

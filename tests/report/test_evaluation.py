@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.metrics.registry import METRICS
 from disentwine.metrics.sap import sap
 from disentwine.models import MODELS
-from disentwine.report.evaluation import evaluate
+from disentwine.report.evaluation import Evaluation, evaluate
 from disentwine.report.scoring import NO_QUANTITIES, ONE_FACTOR, score_codes
+from disentwine.report.subject import number
+from disentwine.report.unit_sections import knowledge
 from disentwine.testing import small_grid
 from disentwine.training.trainer import Trainer
 
@@ -160,6 +163,20 @@ def test_metrics_that_tell_factors_apart_need_two() -> None:
     assert "z-diff" in perfect
     both = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=["z-diff"])
     assert [score.name for score in both.scores] == ["z-diff"]
+
+
+@pytest.mark.parametrize(("metric", "name"), [("mig", "mig"), ("mic-tic", "mic")])
+def test_a_map_of_what_units_know_tells_what_chance_gives_a_cell(metric: str, name: str) -> None:
+    rng = np.random.default_rng(0)
+    codes, v = rng.normal(size=(200, 4)), rng.integers(0, 4, (200, 2)).astype(float)
+    scores = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=[metric]).scores
+    found = Evaluation("test", np.arange(200), scores, codes, None)
+    subject: Any = SimpleNamespace(found=found, counted_by_divergence=False)
+    section, score = knowledge(subject), found.score(name)
+    assert section is not None
+    assert score is not None
+    chance = number(float(score.details["matrix_noise_floor"]))
+    assert f"Chance alone gives {chance} on average." in section.text
 
 
 def test_seeds_may_come_one_by_one() -> None:

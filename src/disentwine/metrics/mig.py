@@ -35,6 +35,9 @@ def mig(
         seed: of the noise floor.
         floor: also measure the noise floor, which doubles the time.
 
+    Details: the `matrix` of $I(z_i; v_k) / H(v_k)$, what chance gives a cell of it on average,
+    `matrix_noise_floor`, and the `gaps` of each factor. The noise floor of the score is a gap of chances.
+
     >>> v = np.array([[a, b] for a in range(4) for b in range(5)], float)
     >>> round(mig(v, v).value, 6)
     1.0
@@ -47,14 +50,16 @@ def mig(
         entropies = np.array([entropy(column) for column in classes.T])
         return np.asarray(information_matrix(binned, classes) / entropies)
 
-    def estimate(z: FloatArray, v: FloatArray) -> float:
-        return float(gap_of_best_two(matrix(z, v)).mean())
-
     scores = matrix(z, v)
+    chance = noise_floor(matrix, z, v, seed=seed) if floor else None
     return Score(
         "mig",
         float(gap_of_best_two(scores).mean()),
         n=len(z),
-        noise_floor=noise_floor(estimate, z, v, seed=seed) if floor else None,
-        details={"matrix": scores, "gaps": gap_of_best_two(scores)},
+        noise_floor=None if chance is None else float(gap_of_best_two(chance).mean()),
+        details={
+            "matrix": scores,
+            "matrix_noise_floor": None if chance is None else float(chance.mean()),
+            "gaps": gap_of_best_two(scores),
+        },
     )

@@ -129,8 +129,9 @@ def mine(
         floor_permutations: how many shuffles of the codes the noise floor is a mean of; 0 for none.
         progress: show a bar; by default on a terminal, when the work is long.
 
-    Details: the `matrix` (d, k); where d = k also its `diagonal`, for codes that are meant to match
-    the factors one by one, with the mean `matched` and its own `matched_noise_floor`.
+    Details: the `matrix` (d, k), and what chance gives a cell of it on average, `matrix_noise_floor`;
+    where d = k also its `diagonal`, for codes that are meant to match the factors one by one, with the
+    mean `matched` and its own `matched_noise_floor`.
 
     >>> v = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
     >>> mic_score, tic_score = mine(v[:, ::-1], v)
@@ -263,7 +264,11 @@ def _tic(matrix: FloatArray, grids: Grids) -> float:
 def _score(name: str, values: FloatArray, n: int, grids: Grids) -> Score:
     """`values` (orders, d, k), the first order being the given one and the others shuffles."""
     best = values.max(axis=1).mean(axis=1)
-    details: dict[str, Any] = {**_details(grids), "matrix": values[0]}
+    details: dict[str, Any] = {
+        **_details(grids),
+        "matrix": values[0],
+        "matrix_noise_floor": _mean_of_shuffles(values),
+    }
     if values.shape[1] == values.shape[2]:
         matched = np.diagonal(values, axis1=1, axis2=2)
         details["diagonal"] = matched[0]

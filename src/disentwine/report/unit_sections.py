@@ -73,7 +73,8 @@ def knowledge(subject: Subject) -> Section | None:
     if figure is None:
         return None
     measure = {"mic": "maximal information coefficient", "mig": "share of its entropy known"}
-    floor = f" Chance alone gives {number(score.noise_floor)}." if score.noise_floor else ""
+    chance = score.details.get("matrix_noise_floor")
+    floor = f" Chance alone gives {number(chance)} on average." if chance else ""
     return Section(
         "What each unit knows of each factor",
         f"The {measure[score.name]} of every unit with every factor, from 0 to 1.{floor}{more}",
