@@ -34,6 +34,44 @@ def test_a_sound_folder_is_called_so(command: Any, folder: Path) -> None:
     assert "sound: Folder(40 images of 16x16x3; height, colour)" in answer.out
 
 
+def test_how_each_column_is_understood_is_told(command: Any, folder: Path) -> None:
+    table = folder / "concepts.csv"
+    head, *rows = table.read_text().splitlines()
+    rows = [f"{row},{i % 7},{'' if i < 3 else i / 2}" for i, row in enumerate(rows)]
+    table.write_text("\n".join([f"{head},species,age", *rows]))
+    options = ["size=16", "allow_missing=true"]
+
+    def told(*more: str) -> dict[str, list[str]]:
+        answer = command("data", "check", folder, *options, *more)
+        assert answer.code == 0, answer.err
+        cells = [[*map(str.strip, line.split("│"))][1:-1] for line in answer.out.splitlines()]
+        return {row[0]: row[1:] for row in cells if row}
+
+    found = told()
+    assert found["height"] == ["continuous", "0", "5.571", "", ""]
+    assert found["colour"] == ["binary", "", "", "blue, red", ""]
+    assert found["species"] == ["ordinal", "0", "6", "0, 1, 2, 3, 4, 5, ...", ""]
+    assert found["age"] == ["continuous", "1.5", "19.5", "", "3"]
+    named = told("kinds.species=categorical")
+    assert named["species"] == ["categorical", "", "", "0, 1, 2, 3, 4, 5, ...", ""]
+    assert told("kinds={species: categorical}") == named
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["kinds.colr=categorical"], "Did you mean 'colour'"),
+        (["kinds.colour=name"], "'categorical' or 'binary', got 'name'"),
+        (["kinds=categorical", "kinds.colour=binary"], "holds a single value"),
+        (["kind.colour=binary"], "Did you mean 'kinds'"),
+    ],
+)
+def test_wrong_kinds_are_named(command: Any, folder: Path, options: list[str], reason: str) -> None:
+    answer = command("data", "check", folder, *options)
+    assert answer.code == 2
+    assert reason in answer.err
+
+
 def test_a_folder_trains(command: Any, folder: Path) -> None:
     recipe = folder / "recipe.yaml"
     recipe.write_text(

@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from disentwine.contracts.dataset import Factor
-from disentwine.data.columns import Problems, number_column, text_column
+from disentwine.contracts.dataset import Factor, Kind
+from disentwine.data.columns import Problems, number_column
+from disentwine.data.text_columns import text_column
 from disentwine.errors import DataError
 
 
@@ -12,10 +13,12 @@ def line(row: int) -> str:
     return f"line {row + 2}"
 
 
-def text(cells: list[str], allow_missing: bool = False) -> tuple[Factor, np.ndarray, list[str]]:
+def text(
+    cells: list[str], allow_missing: bool = False, kind: Kind | None = None
+) -> tuple[Factor, np.ndarray, list[str]]:
     problems = Problems("t")
     factor, values = text_column(
-        "x", cells, where=line, problems=problems, allow_missing=allow_missing
+        "x", cells, where=line, problems=problems, allow_missing=allow_missing, kind=kind
     )
     return factor, values, problems.listed
 
@@ -132,6 +135,47 @@ def test_a_kind_can_be_stated() -> None:
     assert not problems.count
     number_column("x", np.arange(3.0), where=line, problems=problems, kind="binary")
     assert problems.listed == ["column 'x': 3 distinct values, which is not binary"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "values", "codes"),
+    [
+        (["2", "10", "0", "2"], "categorical", ("0", "2", "10"), [1, 2, 0, 1]),
+        (["2", "x", "0", "2"], "categorical", ("0", "2", "x"), [1, 2, 0, 1]),
+        (["10%", "20%", "1,5"], "categorical", ("1,5", "10%", "20%"), [1, 2, 0]),
+        (["short", "None", "long", "none"], "categorical", ("long", "none", "short"), [2, 1, 0, 1]),
+        (["b", "a", "b"], "categorical", ("a", "b"), [1, 0, 1]),
+        (["b", "a", "b"], "binary", ("a", "b"), [1, 0, 1]),
+        (["0", "1", "2"], "continuous", (), [0, 1, 2]),
+        (["0.5", "1.5", "2.5"], "ordinal", (0.5, 1.5, 2.5), [0.5, 1.5, 2.5]),
+    ],
+)
+def test_the_kind_of_text_can_be_stated(
+    cells: list[str], kind: Kind, values: tuple[object, ...], codes: list[float]
+) -> None:
+    factor, found, problems = text(cells, kind=kind)
+    assert (factor, problems) == (Factor("x", kind, values=values), [])  # type: ignore[arg-type]
+    assert found.tolist() == codes
+
+
+def test_a_missing_label_is_missing_also_among_stated_names() -> None:
+    assert "'NA' is no label" in text(["0", "NA", "1", "2"], kind="categorical")[2][0]
+    factor, values, _ = text(["0", "NA", "1", "2"], allow_missing=True, kind="categorical")
+    assert factor.values == ("0", "1", "2")
+    assert np.isnan(values[1])
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "problem"),
+    [
+        (["low", "1", "2"], "ordinal", "line 2, column 'x': 'low' is not a number; ordinal values"),
+        (["a", "b", "c"], "binary", "column 'x': 3 distinct values, which is not binary"),
+    ],
+)
+def test_a_stated_kind_that_does_not_fit_is_refused(
+    cells: list[str], kind: Kind, problem: str
+) -> None:
+    assert text(cells, kind=kind)[2][0].startswith(problem)
 
 
 def test_the_report_lists_ten_and_counts_the_rest() -> None:

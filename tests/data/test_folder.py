@@ -10,6 +10,7 @@ from PIL import Image
 from disentwine.data.folder import Folder
 from disentwine.data.pictures import read_picture, write_picture
 from disentwine.errors import DataError, UsageError
+from disentwine.training.recipe import arguments_of, read_recipe
 
 N = 12
 
@@ -152,6 +153,35 @@ def test_empty_cells_are_nan_only_when_allowed(folder: Path) -> None:
     assert np.flatnonzero(np.isnan(data.column("x"))).tolist() == [2]
 
 
+def test_numbers_can_be_names(folder: Path) -> None:
+    write(folder, [[name(i), i / 4, i % 6] for i in range(N)], "file,x,species")
+    assert Folder(path=str(folder), size=8).spec[1].kind == "ordinal"
+    data = Folder(path=str(folder), size=8, kinds={"species": "categorical"})
+    assert data.spec[1].kind == "categorical"
+    assert data.spec[1].values == tuple("012345")
+    assert data.kinds == {"species": "categorical"}
+
+
+def test_a_recipe_says_kinds_and_keeps_them(folder: Path) -> None:
+    write(folder, [[name(i), i / 4, i % 6] for i in range(N)], "file,x,species")
+    (folder / "recipe.yaml").write_text(
+        f"data: {{name: folder, path: {folder}, size: 8}}\nmodel: {{name: vae}}\n"
+    )
+    plain = read_recipe(folder / "recipe.yaml")
+    assert plain.build_dataset().spec[1].kind == "ordinal"
+    stated = read_recipe(folder / "recipe.yaml", ["data.kinds.species=categorical"])
+    data = stated.build_dataset()
+    assert data.spec[1].kind == "categorical"
+    assert arguments_of(data) == {key: stated.data[key] for key in stated.data if key != "name"}
+    with pytest.raises(UsageError, match=r"data\.kinds: .*'categorical' or 'binary', got 'name'"):
+        read_recipe(folder / "recipe.yaml", ["data.kinds.species=name"])
+
+
+def test_kinds_need_a_table(folder: Path) -> None:
+    with pytest.raises(UsageError, match="no column 'x'"):
+        Folder(path=str(folder / "images"), kinds={"x": "ordinal"})
+
+
 def test_a_name_with_a_null_byte_is_a_missing_picture(folder: Path) -> None:
     table = rows()
     table[0][0] = "a\0.png"
@@ -169,6 +199,12 @@ def test_a_huge_picture_is_one_more_problem(folder: Path) -> None:
     [
         ({"edges": (("x", "hu"),)}, "Did you mean 'hue'"),
         ({"edges": (("x", "hue"), ("hue", "x"))}, "a circle"),
+        ({"kinds": {"hu": "categorical"}}, "kinds: there is no column 'hu'. Did you mean 'hue'"),
+        (
+            {"kinds": {"hue": "name"}},
+            "'hue' is 'name'; choose from continuous, ordinal, categorica",
+        ),
+        ({"kinds": {"file": "ordinal"}}, "kinds: there is no column 'file'"),
         ({"size": 0}, "size=0"),
         ({"channels": 2}, "channels=2"),
         ({"test": 1.0}, "leave some for training"),

@@ -163,6 +163,12 @@ class TestParquet:
         assert table.files == ("a", "b", "c")
         np.testing.assert_array_equal(table.factors[:, 0], [1, np.nan, 0])
 
+    def test_numbers_can_be_names(self, tmp_path: Path) -> None:
+        path = self.write(tmp_path, {"file": ["a", "b", "c"], "species": [7, 0, 3]})
+        table = read_table(path, kinds={"species": "categorical"})
+        assert table.spec[0].values == ("0", "3", "7")
+        assert table.factors[:, 0].tolist() == [2, 0, 1]
+
     def test_wrong_types_and_damage_are_refused(self, tmp_path: Path) -> None:
         path = self.write(tmp_path, {"file": ["a", "b"], "x": [[1], [2]]})
         with pytest.raises(DataError, match="column 'x': of type list"):

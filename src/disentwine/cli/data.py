@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,26 +36,9 @@ def show(
     out: Annotated[Path | None, typer.Option(help="Also save a grid of images here (PNG).")] = None,
 ) -> None:
     """Print a data set's factors, split and graph."""
-    from disentwine.cli.tables import print_table
-
     dataset = open_dataset(name, options or [])
-    rows = []
-    for factor, column in zip(dataset.spec, dataset.factors.T, strict=True):
-        values = ", ".join(str(value) for value in factor.values[:6])
-        more = ", ..." if len(factor.values) > 6 else ""
-        rows.append(
-            (
-                factor.name,
-                factor.kind,
-                factor.unit,
-                f"{column[column == column].min():.4g}",
-                f"{column[column == column].max():.4g}",
-                values + more,
-            )
-        )
     print(repr(dataset))
-    if rows:
-        print_table("factors", ("name", "kind", "unit", ">least", ">most", "values"), rows)
+    print_factors(dataset)
     print("split: " + ", ".join(f"{part} {len(i):,}" for part, i in dataset.split.items()))
     if dataset.graph is not None:
         edges = ", ".join(f"{cause} -> {effect}" for cause, effect in dataset.graph.edges)
@@ -70,10 +54,38 @@ def show(
 
 @data_app.command()
 def check(name: Name, options: Options = None) -> None:
-    """Read a data set whole; say that it is sound, or everything that is wrong with it."""
+    """Read a data set whole; say how it is understood, or everything that is wrong with it."""
     dataset = open_dataset(name, options or [])
     dataset.images[[0, len(dataset) - 1]]
+    print_factors(dataset)
     print(f"sound: {dataset!r}")
+
+
+def print_factors(dataset: Dataset) -> None:
+    """A table of the factors: how each was understood, and its values or range."""
+    import numpy as np
+
+    from disentwine.cli.tables import print_table
+
+    rows = []
+    for factor, column in zip(dataset.spec, dataset.factors.T, strict=True):
+        known = column[np.isfinite(column)]
+        no_range = not len(known) or any(isinstance(value, str) for value in factor.values)
+        values = [value if isinstance(value, str) else f"{value:.4g}" for value in factor.values]
+        rows.append(
+            (
+                factor.name,
+                factor.kind,
+                factor.unit,
+                "" if no_range else f"{known.min():.4g}",
+                "" if no_range else f"{known.max():.4g}",
+                ", ".join([*values[:6], *(["..."] if len(values) > 6 else [])]),
+                f"{missing:,}" if (missing := len(column) - len(known)) else "",
+            )
+        )
+    if rows:
+        columns = ("name", "kind", "unit", ">least", ">most", "values", ">without label")
+        print_table("factors", columns, rows)
 
 
 def open_dataset(name: str, options: list[str]) -> Dataset:
@@ -84,7 +96,7 @@ def open_dataset(name: str, options: list[str]) -> Dataset:
     from disentwine.errors import UsageError
     from disentwine.training.options import parse_options
 
-    given = parse_options(options)
+    given = _nested(parse_options(options))
     if name not in DATASETS and Path(name).is_dir():
         given, name = {"path": name, **given}, "folder"
     if name not in DATASETS:
@@ -96,3 +108,19 @@ def open_dataset(name: str, options: list[str]) -> Dataset:
     if problems:
         raise UsageError("\n  ".join(["the data set's options are wrong:", *problems]))
     return DATASETS[name](**checked)
+
+
+def _nested(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with dots in their keys, such as `kinds.species`, as a recipe has them."""
+    from disentwine.errors import UsageError
+
+    nested: dict[str, Any] = {}
+    for key, value in options.items():
+        *parents, last = key.split(".")
+        place = nested
+        for parent in parents:
+            place = place.setdefault(parent, {})
+            if not isinstance(place, dict):
+                raise UsageError(f"{key}: '{parent}' holds a single value, not keys")
+        place[last] = value
+    return nested

@@ -1,14 +1,14 @@
-"""From a raw column to a factor: its kind, its values, and everything that is wrong with it."""
+"""From a column of numbers to a factor: its kind, its values, and everything that is wrong with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import get_args
 
 import numpy as np
 
 from disentwine.contracts.dataset import Factor, FloatArray, Kind
-from disentwine.data.cells import NONE, is_infinite, is_missing, name_in, number_in, readings
-from disentwine.errors import DataError
+from disentwine.errors import DataError, UsageError, did_you_mean
 
 LISTED = 10
 FEW = 20
@@ -47,6 +47,21 @@ class Problems:
             raise DataError(f"{self.source}: {self.count:,} problems\n  {lines}")
 
 
+def check_kinds(kinds: Mapping[str, Kind], names: Sequence[str]) -> None:
+    """Refuse a kind that there is not, or one of a column that there is not.
+
+    >>> check_kinds({"specie": "categorical"}, ["species"])
+    Traceback (most recent call last):
+    disentwine.errors.UsageError: kinds: there is no column 'specie'. Did you mean 'species'?
+    """
+    for name, kind in kinds.items():
+        if name not in names:
+            raise UsageError(f"kinds: there is no column '{name}'. {did_you_mean(name, names)}")
+        if kind not in get_args(Kind):
+            choices = ", ".join(get_args(Kind))
+            raise UsageError(f"kinds: '{name}' is {kind!r}; choose from {choices}")
+
+
 def number_column(
     name: str,
     values: FloatArray,
@@ -69,12 +84,11 @@ def number_column(
         problems.add(f"{where(int(row))}, column '{name}': not a finite number")
     if not allow_missing:
         for row in np.flatnonzero(np.isnan(values)):
-            problems.add(_missing(name, where(int(row))))
+            problems.add(missing(name, where(int(row))))
     finite = np.isfinite(values)
     known = np.unique(values[finite])
-    _check_varies(name, [*map(_plainly, known[:2])], len(values), problems)
-    if kind == "binary" and len(known) > 2:
-        problems.add(f"column '{name}': {len(known):,} distinct values, which is not binary")
+    check_varies(name, [*map(_plainly, known[:2])], len(values), problems)
+    check_binary(name, kind, len(known), problems)
     kind = kind or _kind_of(known)
     if kind == "categorical":
         codes = np.full(len(values), np.nan)
@@ -82,64 +96,6 @@ def number_column(
         return Factor(name, kind, values=tuple(map(_plainly, known))), codes
     grid = () if kind == "continuous" else tuple(known.tolist())
     return Factor(name, kind, values=grid), values
-
-
-def text_column(
-    name: str,
-    cells: Sequence[str],
-    *,
-    where: Where,
-    problems: Problems,
-    allow_missing: bool = False,
-) -> tuple[Factor, FloatArray]:
-    """The factor of a column of text: numbers if it holds numbers, else categories.
-
-    >>> cells = ["red", "blue", "red", "green"]
-    >>> factor, values = text_column("hue", cells, where=str, problems=Problems(""))
-    >>> factor.values, values
-    (('blue', 'green', 'red'), array([2., 0., 2., 1.]))
-    """
-    values = np.full(len(cells), np.nan)
-    words: dict[int, str] = {}
-    missing, nones = [], []
-    for row, cell in enumerate(cells):
-        number = number_in(cell)
-        if number is not None:
-            values[row] = number
-        elif is_missing(cell):
-            missing.append(row)
-        elif is_infinite(cell):
-            remedy = "write a number, or leave the cell empty and pass allow_missing=True"
-            problems.add(f"{where(row)}, column '{name}': '{cell}' is no label; {remedy}")
-        elif cell.lower() == NONE:
-            nones.append(row)
-        else:
-            words[row] = cell
-    numbers = (~np.isnan(values)).sum() + sum(bool(readings(word)) for word in words.values())
-    named = len(words) > numbers
-    if named and nones:
-        problems.add(_unsure(name, where(nones[0]), [cells[row] for row in nones]))
-    if not allow_missing:
-        for row in missing if named else sorted(missing + nones):
-            problems.add(_missing(name, where(row), cells[row]))
-    if named:
-        return _category_column(name, cells, problems)
-    for row, word in words.items():
-        problems.add(f"{where(row)}, column '{name}': {_not_a_number(word)}")
-    return number_column(name, values, where=where, problems=problems, allow_missing=True)
-
-
-def _category_column(
-    name: str, cells: Sequence[str], problems: Problems
-) -> tuple[Factor, FloatArray]:
-    words = ["" if is_missing(cell) or is_infinite(cell) else name_in(cell) for cell in cells]
-    known = sorted({*words} - {""})
-    _check_varies(name, known, len(cells), problems)
-    if len(known) == len(cells) > FEW:
-        problems.add(f"column '{name}': a different text in every row; remove it, or group it")
-    index = {word: float(i) for i, word in enumerate(known)}
-    codes = np.array([index.get(word, np.nan) for word in words])
-    return Factor(name, "binary" if len(known) == 2 else "categorical", values=tuple(known)), codes
 
 
 def _plainly(value: float) -> str:
@@ -152,26 +108,21 @@ def _kind_of(known: FloatArray) -> Kind:
     return "ordinal" if len(known) <= FEW and bool((known % 1 == 0).all()) else "continuous"
 
 
-def _check_varies(name: str, known: Sequence[str], rows: int, problems: Problems) -> None:
+def check_varies(name: str, known: Sequence[str], rows: int, problems: Problems) -> None:
+    """Refuse a column that says the same of every picture."""
     if not known and rows:
         problems.add(f"column '{name}': no usable value in any row; remove the column")
     elif len(known) == 1 and rows > 1:
         problems.add(f"column '{name}': constant, always {known[0]}; remove the column")
 
 
-def _missing(name: str, where: str, cell: str = "") -> str:
+def check_binary(name: str, kind: Kind | None, known: int, problems: Problems) -> None:
+    """Refuse a column that is said to be binary but has more values."""
+    if kind == "binary" and known > 2:
+        problems.add(f"column '{name}': {known:,} distinct values, which is not binary")
+
+
+def missing(name: str, where: str, cell: str = "") -> str:
+    """What is wrong where a label is missing, and was not allowed to."""
     found = f"'{cell}' is no label" if cell else "no label"
     return f"{where}, column '{name}': {found}; fill it in, or pass allow_missing=True"
-
-
-def _unsure(name: str, where: str, cells: Sequence[str]) -> str:
-    rows = f" in {len(cells):,} rows" if len(cells) > 1 else ""
-    remedy = "write another name, or leave the cell empty"
-    return f"{where}, column '{name}': '{cells[0]}'{rows} may be a name or no label; {remedy}"
-
-
-def _not_a_number(word: str) -> str:
-    meant = " or ".join(readings(word))
-    which = ", whichever is meant" if " or " in meant else ""
-    remedy = f"; write {meant}{which}" if meant else ", as most of this column are"
-    return f"'{word[:40]}' is not a number{remedy}"

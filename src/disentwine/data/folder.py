@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PureWindowsPath
 
 import numpy as np
 
-from disentwine.contracts.dataset import Dataset, IndexArray, UInt8Array
+from disentwine.contracts.dataset import Dataset, IndexArray, Kind, UInt8Array
 from disentwine.data import pictures
 from disentwine.data.arrays import check_enough, graph_from, split_by_share
-from disentwine.data.columns import Problems
+from disentwine.data.columns import Problems, check_kinds
 from disentwine.data.tables import Table, read_table
 from disentwine.errors import DataError
 
@@ -37,7 +37,8 @@ class Folder(Dataset):
         seed: of the split, where the table has none.
         test: the share of the pictures held out for the final scores.
         validation: the share held out for early stopping.
-        allow_missing: let empty cells stand for "no label".
+        kinds: the kind of any column whose cells do not tell it, such as numbers that are names.
+        allow_missing: let empty cells, NA, N/A, null, nan, - and ? stand for "no label".
         edges: (cause, effect) pairs of the true graph, where it is known.
 
     >>> import tempfile
@@ -63,18 +64,19 @@ class Folder(Dataset):
         seed: int = 0,
         test: float = 0.2,
         validation: float = 0.1,
+        kinds: Mapping[str, Kind] = {},
         allow_missing: bool = False,
         edges: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.path, self.table, self.size, self.channels = str(path), table, size, channels
         self.seed, self.test, self.validation = seed, test, validation
-        self.allow_missing, self.edges = allow_missing, edges
+        self.kinds, self.allow_missing, self.edges = dict(kinds), allow_missing, edges
         pictures.check_format(size, channels)
         root = Path(path).expanduser()
         if not root.is_dir():
             raise DataError(f"{path}: there is no such folder; check its name")
         problems = Problems(str(path))
-        concepts = _concepts(root, table, allow_missing, problems)
+        concepts = _concepts(root, table, kinds, allow_missing, problems)
         check_enough(len(concepts.files), problems)
         self.spec, self.factors = concepts.spec, concepts.factors
         self.graph = graph_from(edges, self.names)
@@ -87,9 +89,11 @@ class Folder(Dataset):
         problems.raise_any()
 
 
-def _concepts(root: Path, table: str, allow_missing: bool, problems: Problems) -> Table:
+def _concepts(
+    root: Path, table: str, kinds: Mapping[str, Kind], allow_missing: bool, problems: Problems
+) -> Table:
     if table and (table != DEFAULT_TABLE or (root / table).exists()):
-        return read_table(root / table, allow_missing=allow_missing, problems=problems)
+        return read_table(root / table, allow_missing=allow_missing, kinds=kinds, problems=problems)
     names = sorted(entry.name for entry in root.iterdir() if entry.is_file())
     others = [name for name in names if name.lower().endswith((".csv", ".tsv", ".parquet"))]
     if table and others:
@@ -99,6 +103,7 @@ def _concepts(root: Path, table: str, allow_missing: bool, problems: Problems) -
     files = tuple(name for name in names if name.lower().endswith(tuple(pictures.SUFFIXES)))
     if not files:
         raise DataError(f"{root}: no PNG or JPEG pictures in it; check the folder's name")
+    check_kinds(kinds, [])
     return Table(files, tuple(f"'{name}'" for name in files), (), np.empty((len(files), 0)))
 
 

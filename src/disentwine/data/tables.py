@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from disentwine.contracts.dataset import Factor, FloatArray, SplitName
-from disentwine.data.columns import Problems, Where, number_column, text_column
+from disentwine.contracts.dataset import Factor, FloatArray, Kind, SplitName
+from disentwine.data.columns import Problems, Where, check_kinds, number_column
+from disentwine.data.table_files import NO_CONCEPTS, Columns, read_csv, read_parquet
+from disentwine.data.text_columns import text_column
 from disentwine.errors import DataError, did_you_mean
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
-NO_CONCEPTS = ("file", "split")
-"""Columns that are not concepts, whatever the case of their names."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,7 @@ def read_table(
     path: str | os.PathLike[str],
     *,
     allow_missing: bool = False,
+    kinds: Mapping[str, Kind] | None = None,
     problems: Problems | None = None,
 ) -> Table:
     """Read a CSV (comma, semicolon or tab) or Parquet table with a `file` column.
@@ -55,6 +55,7 @@ def read_table(
     Arguments:
         path: the table.
         allow_missing: let empty cells, NA, N/A, null, nan, - and ? stand for "no label" (NaN).
+        kinds: the kind of any column whose cells do not tell it, such as numbers that are names.
         problems: where to gather what is wrong; when omitted it is raised here, all at once.
 
     >>> import tempfile
@@ -75,20 +76,22 @@ def read_table(
     if suffix not in SUFFIXES:
         raise DataError(f"{path}: a table is one of {', '.join(SUFFIXES)}; save it as CSV")
     try:
-        rows, columns = (_parquet if suffix == ".parquet" else _csv)(path, found)
+        rows, columns = (read_parquet if suffix == ".parquet" else read_csv)(path, found)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error}); check it and its rights") from error
-    table = _interpret(path, rows, columns, found, allow_missing)
+    table = _interpret(path, rows, columns, found, kinds or {}, allow_missing)
     if problems is None:
         found.raise_any()
     return table
 
 
-Columns = Mapping[str, Sequence[str] | FloatArray]
-
-
 def _interpret(
-    path: Path, rows: Sequence[str], columns: Columns, problems: Problems, allow_missing: bool
+    path: Path,
+    rows: Sequence[str],
+    columns: Columns,
+    problems: Problems,
+    kinds: Mapping[str, Kind],
+    allow_missing: bool,
 ) -> Table:
     files = columns.get("file")
     if files is None:
@@ -101,18 +104,16 @@ def _interpret(
     where: Where = rows.__getitem__
     files = tuple(map(str, files))
     _check_files(files, where, problems)
+    concepts = {name: cells for name, cells in columns.items() if name not in NO_CONCEPTS}
+    check_kinds(kinds, list(concepts))
     spec, factors = [], []
-    for name, cells in columns.items():
-        if name in NO_CONCEPTS:
-            continue
-        if isinstance(cells, np.ndarray):
-            factor, values = number_column(
-                name, cells, where=where, problems=problems, allow_missing=allow_missing
-            )
-        else:
-            factor, values = text_column(
-                name, cells, where=where, problems=problems, allow_missing=allow_missing
-            )
+    for name, cells in concepts.items():
+        about: Any = {"kind": kinds.get(name), "allow_missing": allow_missing}
+        factor, values = (
+            number_column(name, cells, where=where, problems=problems, **about)
+            if isinstance(cells, np.ndarray)
+            else text_column(name, cells, where=where, problems=problems, **about)
+        )
         spec.append(factor)
         factors.append(values)
     table = np.stack(factors, axis=1) if factors else np.empty((len(rows), 0))
@@ -132,75 +133,3 @@ def _check_files(files: Sequence[str], where: Where, problems: Problems) -> None
             problems.add(
                 f"{where(row)}, column 'file': '{file}' is already in {where(earlier)}; keep one"
             )
-
-
-def _csv(path: Path, problems: Problems) -> tuple[list[str], Columns]:
-    rows: list[str] = []
-    records: list[list[str]] = []
-    line = 0
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            delimiter = _delimiter(file.readline())
-            file.seek(0)
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
-            header = _checked_header(path, next(reader, []))
-            line = reader.line_num
-            for record in reader:
-                if record and len(record) != len(header):
-                    problems.add(f"line {line + 1}: {len(record)} cells under {len(header)} names")
-                elif record:
-                    rows.append(f"line {line + 1}")
-                    records.append([cell.strip() for cell in record])
-                line = reader.line_num
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not text in UTF-8; save it as 'CSV UTF-8'") from error
-    except csv.Error as error:
-        raise DataError(f"{path}: line {line + 1}: {error}; mend its quotes") from error
-    cells = zip(*records, strict=True) if records else ([] for _ in header)
-    return rows, dict(zip(header, map(list, cells), strict=True))
-
-
-def _delimiter(header: str) -> str:
-    def fit(delimiter: str) -> tuple[bool, int]:
-        names = [name.strip().strip('"') for name in header.split(delimiter)]
-        return "file" in map(str.lower, names), len(names)
-
-    return max(",;\t", key=fit)
-
-
-def _checked_header(path: Path, names: Sequence[str]) -> list[str]:
-    header: list[str] = []
-    for number, name in enumerate(map(str.strip, names), start=1):
-        name = name.lower() if name.lower() in NO_CONCEPTS else name
-        if not name:
-            raise DataError(f"{path}: line 1: column {number} has no name; name or remove it")
-        if name in header:
-            raise DataError(f"{path}: line 1: two columns are named '{name}'; rename one")
-        header.append(name)
-    return header
-
-
-def _parquet(path: Path, problems: Problems) -> tuple[list[str], Columns]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise DataError(
-            f"{path}: Parquet needs pyarrow; pip install 'disentwine[parquet]', or save it as CSV"
-        ) from error
-    try:
-        table = pyarrow.parquet.read_table(path)
-    except pyarrow.ArrowException as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{path}: damaged Parquet ({reason}); write it again") from error
-    header = _checked_header(path, table.column_names)
-    columns: dict[str, Sequence[str] | FloatArray] = {}
-    for name, column in zip(header, table.columns, strict=True):
-        cells = column.to_pylist()
-        if all(cell is None or isinstance(cell, str) for cell in cells):
-            columns[name] = [(cell or "").strip() for cell in cells]
-        elif all(cell is None or isinstance(cell, (bool, int, float)) for cell in cells):
-            columns[name] = np.array(cells, dtype=np.float64)
-        else:
-            problems.add(f"column '{name}': of type {column.type}; write numbers or text")
-    return [f"row {row}" for row in range(1, table.num_rows + 1)], columns
