@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.contracts.capabilities import Layered, Opposed
+from disentwine.contracts.capabilities import Layered, Opposed, Quantizes
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model
 from disentwine.report.evaluation import Evaluation
-from disentwine.report.units import fair_share
+from disentwine.report.units import fair_share, names_by_share
 from disentwine.training.run import Run
 
 
@@ -79,10 +79,13 @@ class Subject:
 
     @cached_property
     def activity(self) -> NDArray[np.float64]:
-        """(d,) how much each unit carries: its KL divergence, or else its code's variance."""
+        """(d,) how much each unit carries: its KL divergence, or else its code's variance; of a unit
+        whose codes are names the chance that two images have different ones."""
         if self.found.unit_kl is not None:
             return self.found.unit_kl
         codes = self.found.codes
+        if codes is not None and isinstance(self.model, Quantizes):
+            return np.array([1 - np.square(names_by_share(unit)[1]).sum() for unit in codes.T])
         return np.zeros(0) if codes is None else codes.var(axis=0, dtype=np.float64)
 
     @cached_property
@@ -109,7 +112,9 @@ class Subject:
 
     @property
     def activity_name(self) -> str:
-        return "KL" if self.found.unit_kl is not None else "var"
+        if self.found.unit_kl is not None:
+            return "KL"
+        return "differs" if isinstance(self.model, Quantizes) else "var"
 
 
 def number(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from disentwine import figures
-from disentwine.contracts.capabilities import Decodes, Layered
+from disentwine.contracts.capabilities import Decodes, Layered, Quantizes
 from disentwine.figures.layers import ACTIVE
 from disentwine.figures.matrices import MOST_ROWS as MOST_KNOWING
 from disentwine.metrics.activity import ALIVE
@@ -14,9 +14,13 @@ from disentwine.report.matrices import matrix_figure
 from disentwine.report.page import Picture, Section
 from disentwine.report.subject import Subject, number
 from disentwine.report.traversal import traverse
+from disentwine.report.units import names_by_share
+from disentwine.report.values import even_rows
 
 MOST_ROWS, MOST_BARS = 12, 32
 DEVIATIONS = np.linspace(-2, 2, 9)
+RANKS = ("commonest", "2nd", "3rd", *(f"{i}th" for i in range(4, 10)))
+"""Names of a unit that are shown."""
 
 
 def traversals(subject: Subject) -> Section | None:
@@ -28,20 +32,29 @@ def traversals(subject: Subject) -> Section | None:
     shown = subject.shown(MOST_ROWS)
     if not shown:
         return Section(title, "No unit of the code is alive: it says the same of every image.")
-    values = codes.mean(axis=0) + DEVIATIONS[:, None] * codes.std(axis=0)
-    images = traverse(model, codes[0], {unit: values[:, unit] for unit in shown})
     name = subject.activity_name
     labels = [f"{subject.unit_name(u)}\n{name} {subject.activity[u]:.2f}" for u in shown]
-    figure = figures.traversals(images, DEVIATIONS.tolist(), labels)
+    if isinstance(model, Quantizes):
+        names = {unit: names_by_share(codes[:, unit])[0][: len(RANKS)] for unit in shown}
+        rows = [traverse(model, codes[0], {unit: names[unit]})[0] for unit in shown]
+        figure = figures.labelled_rows(even_rows(rows), labels, RANKS)
+        moved = (
+            "named otherwise: as most images name it, then by its next commonest names. Names "
+            "are no quantities: neighbours in a row need not look alike"
+        )
+    else:
+        values = codes.mean(axis=0) + DEVIATIONS[:, None] * codes.std(axis=0)
+        images = traverse(model, codes[0], {unit: values[:, unit] for unit in shown})
+        figure = figures.traversals(images, DEVIATIONS.tolist(), labels)
+        moved = "moved, from two standard deviations below that unit's mean to two above"
     return Section(
         title,
-        f"The code of one {subject.found.split} image with a single unit moved, from two standard "
-        f"deviations below that unit's mean to two above. Unit z0 is the code's first column. "
-        f"{_choice(subject, shown)}",
+        f"The code of one {subject.found.split} image with a single unit {moved}. Unit z0 is the "
+        f"code's first column. {_choice(subject, shown)}",
         Picture(
             "traversals",
-            f"Decoded images for {len(shown)} latent units, a row each, at nine values from left "
-            f"to right",
+            f"Decoded images for {len(shown)} latent units, a row each, at up to nine values from "
+            f"left to right",
             figures.to_png_bytes(figure),
         ),
     )
@@ -87,7 +100,11 @@ def activity(subject: Subject) -> Section | None:
     if len(subject.activity) == 0:
         return None
     prior = "its prior" if subject.counted_by_divergence else "a standard normal"
-    measures = {"KL": f"mean KL divergence from {prior} (nats)", "var": "code variance"}
+    measures = {
+        "KL": f"mean KL divergence from {prior} (nats)",
+        "var": "code variance",
+        "differs": "chance that two images have different names",
+    }
     shown = np.argsort(-subject.activity, kind="stable")[:MOST_BARS]
     figure = figures.unit_activity(
         subject.activity[shown],
@@ -96,11 +113,12 @@ def activity(subject: Subject) -> Section | None:
         measure=measures[subject.activity_name],
     )
     alive, units = int(subject.alive.sum()), len(subject.alive)
-    living = (
-        f"they differ by more than {ACTIVE} nats from what the layer above expects"
-        if subject.counted_by_divergence
-        else f"their code varies by more than {ALIVE} over images"
-    )
+    if subject.counted_by_divergence:
+        living = f"they differ by more than {ACTIVE} nats from what the layer above expects"
+    elif isinstance(subject.model, Quantizes):
+        living = f"their names differ between two images with a chance above {ALIVE}"
+    else:
+        living = f"their code varies by more than {ALIVE} over images"
     text = f"{alive} of {units} units are alive: {living}."
     if not subject.alive[shown].all():
         text += " The others are drawn faint."
