@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from disentwine.errors import UsageError
 from disentwine.serve.app import create_app
+from disentwine.serve.connections import Connection
 from disentwine.serve.guard import is_loopback
 
 BACKLOG = 256
@@ -74,6 +75,8 @@ def server_of(app: ASGIApp) -> uvicorn.Server:
     """What listens for an application, with little patience for those who only keep a line busy."""
     config = uvicorn.Config(
         app,
+        http=Connection,
+        ws="none",
         log_level="warning",
         access_log=False,
         backlog=BACKLOG,

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import uvicorn
 from filelock import FileLock
 
 from disentwine import VAE, data, fit
@@ -22,6 +21,7 @@ from disentwine.models.backgrounds import median_logits
 from disentwine.models.labels import complete_labels
 from disentwine.nn.convolutional import ImageShape
 from disentwine.serve.app import create_app
+from disentwine.serve.server import listen, server_of
 
 BROWSERS = ("chromium", "google-chrome")
 MISSING = "the page's tests need a browser: apt-get install chromium, or install Google Chrome"
@@ -104,17 +104,17 @@ def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
 @pytest.fixture(scope="module")
 def address(page_runs: list[Path]) -> Iterator[str]:
     """Where the page is."""
-    app = create_app(page_runs, seconds=60)
-    config = uvicorn.Config(app, port=0, log_level="error", ws="none", lifespan="on")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
+    listener = listen("127.0.0.1", 0)
+    server = server_of(create_app(page_runs, seconds=60))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:
         assert thread.is_alive(), "the server did not start"
         time.sleep(0.02)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     server.should_exit = True
     thread.join(timeout=20)
+    listener.close()
 
 
 @pytest.fixture(scope="module")
