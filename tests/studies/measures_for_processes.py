@@ -12,3 +12,9 @@ def count_steps(run, factor=1.0):
 
 def kill_worker(run):
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_worker_after_three_steps(run):
+    if run.status["step"] == 3:
+        kill_worker(run)
+    return count_steps(run)

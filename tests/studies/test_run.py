@@ -14,6 +14,7 @@ from disentwine.contracts.score import Score
 from disentwine.errors import Interrupted, StudyError, UsageError
 from disentwine.studies import STUDIES, trials
 from disentwine.studies.courses import COURSE, read_course, recorded
+from disentwine.studies.records import read_trial
 from disentwine.studies.run import run_study
 from disentwine.studies.study import Study, result_rows
 from disentwine.studies.tables import Column
@@ -25,7 +26,7 @@ QUICK = ("data.size=32", "model.name=vae", "training.steps=2", "training.batch_s
 
 # Spawned processes know modules by the paths that they inherit, not by where pytest found them.
 sys.path.append(str(Path(__file__).parent))
-kill_worker = import_module("measures_for_processes").kill_worker
+measures = import_module("measures_for_processes")
 
 
 def trial(system="vae", *, seed=0, stage=1, overrides=QUICK, **more):
@@ -187,7 +188,31 @@ def test_a_trial_whose_start_failed_fails_with_the_reason(study, tmp_path):
 def test_a_worker_that_is_killed_fails_its_trials_and_hangs_nothing(tmp_path):
     made = [trial(), trial("other")]
     with pytest.raises(StudyError, match="2 of 2"):
-        run_trials(made, tmp_path, measure=kill_worker, jobs=1, label="tiny", progress=False)
+        run_trials(
+            made, tmp_path, measure=measures.kill_worker, jobs=1, label="tiny", progress=False
+        )
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_worker_that_is_killed_fails_no_other_trial(tmp_path, jobs):
+    """The long one is in the middle of its training when the pool breaks, and goes on from there."""
+    long = trial("long", overrides=(*QUICK, "training.steps=400", "training.save_every=1000"))
+    killer, other = (trial(f"{n} steps", overrides=(*QUICK, f"training.steps={n}")) for n in (3, 2))
+    ended = []
+    with pytest.raises(StudyError, match=r"1 of 3(.|\n)*3-steps-0-\w+: .*killed"):
+        run_trials(
+            [long, killer, other],
+            tmp_path,
+            measure=measures.kill_worker_after_three_steps,
+            jobs=jobs,
+            label="tiny",
+            on_trial=lambda trial: ended.append(trial.system),
+            progress=False,
+        )
+    assert sorted(ended) == ["2 steps", "3 steps", "long"]
+    assert load_run(long.folder(tmp_path)).status["step"] == 400
+    assert read_trial(other, tmp_path) is not None
+    assert read_trial(killer, tmp_path) is None
 
 
 def test_numbers_of_others_are_rows_marked_as_published(study, tmp_path):

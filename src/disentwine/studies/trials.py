@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -19,7 +19,7 @@ from disentwine.report.scoring import to_json
 from disentwine.studies.courses import Watch, read_course, recorded
 from disentwine.studies.records import read_trial
 from disentwine.studies.trial import Baseline, Outcome, Trial
-from disentwine.studies.workers import end_if_stopped, workers
+from disentwine.studies.workers import end_if_stopped, end_worker, workers
 from disentwine.training.recipe import Recipe
 from disentwine.training.run import Run, is_run, load_run
 from disentwine.training.storage import canonical_json, make_folder, write_atomically
@@ -29,6 +29,8 @@ from disentwine.training.versions import commit, versions
 Measure = Callable[[Any], Sequence[Score]]
 """What a study measures of a trained `Run`, or of a `Baseline` where it has any; a function of a
 module, so that processes can find it."""
+
+KILLED = "its process was killed, with nothing else being trained; perhaps it needs more memory than there is"
 
 
 def run_trials(
@@ -47,8 +49,8 @@ def run_trials(
 
     A finished trial is read, not made again; an interrupted one goes on where it was; one that
     another study in the same folder has trained is only measured; one of which only a record is left
-    is trained again where another begins with its weights. When a trial fails the others are finished
-    first.
+    is trained again where another begins with its weights. When a trial fails, or its process is killed,
+    the others are finished first.
 
     Arguments:
         trials: what to train, first things first.
@@ -65,29 +67,52 @@ def run_trials(
     failed: dict[Trial, BaseException] = {}
     outcomes: dict[Trial, Outcome] = {}
     begun_with = _begun_with(trials, runs, records)
+    waiting, suspects = list(trials), set[Trial]()
     bar = ProgressBar(label, total=len(trials), show=progress)
-    waiting = list(trials)
-    running: dict[Future[Outcome], Trial] = {}
-    with workers(jobs, reused=watch is None) as pool, bar:
-        while waiting or running:
-            # One that begins with the weights of another comes first as soon as they are there.
-            unmade = {*waiting, *running.values()}
-            ready = [trial for trial in waiting if trial.after not in unmade]
-            for trial in ready[: jobs - len(running)]:
-                waiting.remove(trial)
-                how = (runs, measure, watch, records, trial in begun_with)
-                known = None if trial in begun_with else read_trial(trial, runs, records)
-                future = _submit(pool, make_trial, trial, *how) if known is None else _done(known)
-                running[future] = trial
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                trial, error = running.pop(future), future.exception()
-                if error is None:
-                    outcomes[trial] = future.result()
-                else:
-                    failed[trial] = error
-                bar.advance()
-                if on_trial is not None:
-                    on_trial(trial)
+
+    def begin(pool: Executor, trial: Trial) -> Future[Outcome]:
+        weights = trial in begun_with
+        known = None if weights else read_trial(trial, runs, records)
+        if known is not None:
+            return _done(known)
+        return pool.submit(make_trial, trial, runs, measure, watch, records, weights)
+
+    def end(trial: Trial, error: BaseException | None) -> None:
+        if error is not None:
+            failed[trial] = error
+        bar.advance()
+        if on_trial is not None:
+            on_trial(trial)
+
+    def make_waiting(pool: Executor) -> list[Trial]:
+        """Make what waits; returns what was lost, where a process that died took the pool with it."""
+        running: dict[Future[Outcome], Trial] = {}
+        try:
+            while waiting or running:
+                for trial in _next(waiting, running.values(), suspects, jobs):
+                    running[begin(pool, trial)] = trial
+                    waiting.remove(trial)
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    error = future.exception()
+                    if isinstance(error, BrokenProcessPool):
+                        raise error
+                    trial = running.pop(future)
+                    if error is None:
+                        outcomes[trial] = future.result()
+                    end(trial, error)
+        except BrokenProcessPool:
+            return list(running.values())
+        return []
+
+    with bar:
+        while waiting:
+            with workers(jobs, reused=watch is None) as pool:
+                lost = make_waiting(pool)
+            if len(lost) == 1:
+                end(lost[0], StudyError(KILLED))
+            else:
+                suspects.update(lost)
+                waiting[:0] = lost
     if failed:
         reasons = [
             f"{trial.folder(runs).name}: {type(error).__name__}: {error}"
@@ -100,6 +125,22 @@ def run_trials(
     return [outcomes[trial] for trial in trials]
 
 
+def _next(
+    waiting: Sequence[Trial], running: Collection[Trial], suspects: Set[Trial], jobs: int
+) -> list[Trial]:
+    """What to begin now.
+
+    One that begins with the weights of another comes first as soon as they are there. What was being
+    made when a process died is made alone, so that it is known which one it was.
+    """
+    unmade = {*waiting, *running}
+    ready = [trial for trial in waiting if trial.after not in unmade]
+    alone = [trial for trial in ready if trial in suspects]
+    if alone or not suspects.isdisjoint(running):
+        return [] if running else alone[:1]
+    return ready[: jobs - len(running)]
+
+
 def _begun_with(trials: Sequence[Trial], runs: Path, records: Path | None) -> set[Trial]:
     """Those whose weights are needed, since trials that are to be trained begin with them."""
     found = set()
@@ -109,16 +150,6 @@ def _begun_with(trials: Sequence[Trial], runs: Path, records: Path | None) -> se
                 trial = trial.after
                 found.add(trial)
     return found
-
-
-def _submit(pool: Executor, make: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
-    """A task of the pool; where a killed worker broke it, one that fails as those before it did."""
-    try:
-        return pool.submit(make, *arguments)
-    except BrokenProcessPool as error:
-        broken: Future[Outcome] = Future()
-        broken.set_exception(error)
-        return broken
 
 
 def _done(known: Outcome) -> Future[Outcome]:
@@ -147,7 +178,7 @@ def make_trial(
     try:
         return _made(trial, runs, measure, watch, records, weights)
     except Interrupted:
-        end_if_stopped()  # a worker whose task only failed would be replaced
+        end_worker()
         raise
 
 

@@ -70,6 +70,16 @@ def end_if_stopped() -> None:
         os._exit(128 + signal.SIGTERM)
 
 
+def end_worker() -> None:
+    """End this process, if it is a worker, once its training was interrupted and has saved.
+
+    A pool terminates all its workers when one of them died, and waits until they have ended; one that only
+    told that its task failed would wait for the next task for ever.
+    """
+    if stopping is not None:
+        os._exit(128 + signal.SIGTERM)
+
+
 def _end_with_parent(stopped: Any) -> None:
     """In a worker: be terminated when the parent is, however that came about."""
     global stopping  # the only way from an initializer to a task
