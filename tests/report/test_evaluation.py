@@ -179,6 +179,41 @@ def test_a_map_of_what_units_know_tells_what_chance_gives_a_cell(metric: str, na
     assert f"Chance alone gives {chance} on average." in section.text
 
 
+def partly_labelled(*shares: float, n: int = 100) -> tuple[np.ndarray, list[Factor]]:
+    """Factors of which the first images carry labels, each a share of them."""
+    v = np.random.default_rng(0).integers(0, 4, (n, len(shares))).astype(float)
+    for column, share in zip(v.T, shares, strict=True):
+        column[round(share * n) :] = np.nan
+    return v, [Factor(name) for name in "abcdef"[: len(shares)]]
+
+
+def test_a_concept_with_few_labels_does_not_cost_the_others_their_images() -> None:
+    v, spec = partly_labelled(1, 0.1, 0.8)
+    codes = np.random.default_rng(1).normal(size=(100, 2))
+    found = score_codes(codes, v, spec, metrics=["mig"])
+    assert found.scores[0].n == 80
+    assert found.scores[0].details["factors"] == ["a", "c"]
+    reason = "10 of 100 images with labels carry it, fewer than half"
+    assert found.skipped == {"factor 'b'": reason}
+    assert score_codes(codes, v, spec, metrics="none").skipped == {}
+
+
+def test_images_without_any_label_do_not_count_against_a_concept() -> None:
+    v, spec = partly_labelled(0.2, 0.2, 0.1)
+    codes = np.random.default_rng(1).normal(size=(100, 2))
+    found = score_codes(codes, v, spec, metrics=["mig"])
+    assert (found.scores[0].n, found.skipped) == (10, {})
+
+
+def test_the_concept_with_the_fewest_labels_is_named_where_too_few_images_have_all() -> None:
+    v = np.random.default_rng(0).integers(0, 4, (9, 3)).astype(float)
+    v[:4, 1:] = v[4:7, [0, 2]] = v[7:, :2] = np.nan  # each image has one label: none has two
+    codes = np.random.default_rng(1).normal(size=(9, 2))
+    found = score_codes(codes, v, [Factor("a"), Factor("b"), Factor("c")], metrics=["mig"])
+    assert found.scores == []
+    assert "'c' is on 2 of 9: label more of them" in found.skipped["mig"]
+
+
 def test_seeds_may_come_one_by_one() -> None:
     v = np.random.default_rng(0).integers(0, 4, (100, 2)).astype(float)
     spec = [Factor("a"), Factor("b")]

@@ -86,7 +86,7 @@ def evaluate(
         step = {"step": loaded.checkpoint.step}
         rows = [{**to_json(score), **step} for score in found.scores]
         rows += [{"baseline": n, **to_json(s)} for n, other in others.items() for s in other.scores]
-        print(json.dumps(rows, indent=1))
+        print(json.dumps(rows, indent=1, allow_nan=False))
         return
     print_scores(found.scores, title=scores_title(loaded, found.split))
     print_skipped(found.skipped)

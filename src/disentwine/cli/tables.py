@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -47,18 +48,26 @@ def print_table(
             wide.print(part)
 
 
-def print_scores(scores: Sequence[Score], *, title: str) -> None:
-    def optional(value: float | None, form: str) -> str:
-        return "" if value is None else format(value, form)
+def in_cell(value: float | None, form: str) -> str:
+    """A number as a table has it: nothing for what was not measured, a dash for what is no number.
 
+    >>> in_cell(0.25, ".1%"), in_cell(None, ".1%"), in_cell(float("nan"), ".1%")
+    ('25.0%', '', '-')
+    """
+    if value is None:
+        return ""
+    return format(value, form) if math.isfinite(value) else "-"
+
+
+def print_scores(scores: Sequence[Score], *, title: str) -> None:
     rows = [
         (
             score.name,
-            f"{score.value:.5g}",
-            optional(score.details.get("spread"), ".2g"),
-            optional(score.noise_floor, ".3g"),
+            in_cell(score.value, ".5g"),
+            in_cell(score.details.get("spread"), ".2g"),
+            in_cell(score.noise_floor, ".3g"),
             f"{score.n:,}",
-            optional(score.details.get("seconds"), ".1f"),
+            in_cell(score.details.get("seconds"), ".1f"),
         )
         for score in scores
     ]
@@ -73,7 +82,7 @@ def print_scores(scores: Sequence[Score], *, title: str) -> None:
             error, draws = score.details["standard_error"], score.details["samples"]
             told.append(
                 f"{score.name}: a lower bound in nats, of {draws:,} draws an image; its standard error "
-                f"over images is {error:.2g}"
+                f"over images is {in_cell(error, '.2g')}"
             )
     # Others may need few images.
     if min((score.n for score in floors), default=FEW) < FEW:
@@ -85,7 +94,9 @@ def print_scores(scores: Sequence[Score], *, title: str) -> None:
 def print_comparison(found: Mapping[str, Sequence[Score]], *, title: str) -> None:
     """One row a score, one column a representation."""
     names = list(dict.fromkeys(score.name for scores in found.values() for score in scores))
-    values = {label: {s.name: f"{s.value:.4g}" for s in scores} for label, scores in found.items()}
+    values = {
+        label: {s.name: in_cell(s.value, ".4g") for s in scores} for label, scores in found.items()
+    }
     rows = [(name, *(values[label].get(name, "") for label in found)) for name in names]
     print_table(title, ("score", *(f">{label}" for label in found)), rows)
 

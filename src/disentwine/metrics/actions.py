@@ -12,7 +12,7 @@ from disentwine.contracts.dataset import UInt8Array
 from disentwine.contracts.score import Score
 from disentwine.errors import UsageError
 from disentwine.metrics.accuracy import action_accuracy, factor_accuracy
-from disentwine.metrics.reconstruction import squared_error
+from disentwine.metrics.reconstruction import over, squared_error
 
 
 def retrieval_scores(
@@ -62,7 +62,8 @@ def intervention_scores(
     doing nothing.
 
     With $e = \overline{(\hat y - y)^2}$ of a pixel: e, $e \,/\, \overline{(\tilde y - y)^2}$ for
-    the reconstruction $\tilde y$ of the true image, and $e \,/\, \overline{(x - y)^2}$.
+    the reconstruction $\tilde y$ of the true image, and $e \,/\, \overline{(x - y)^2}$; over no error at
+    all it is NaN.
 
     Arguments:
         predicted: (n, height, width, channels) what the model makes of x.
@@ -80,7 +81,7 @@ def intervention_scores(
             raise UsageError(f"images of shape {stack.shape} cannot be compared to {truth.shape}")
     error, own = squared_error(predicted, truth), squared_error(reconstructed, truth)
     nothing = squared_error(before, truth)
-    n, tiny = len(truth), float(np.finfo(float).tiny)
+    n = len(truth)
     return (
         Score(
             "intervention-error",
@@ -90,13 +91,13 @@ def intervention_scores(
         ),
         Score(
             "intervention-ratio",
-            error / max(own, tiny),
+            over(error, own),
             n,
             details={"about": "the same over that of the real image's reconstruction"},
         ),
         Score(
             "intervention-share",
-            error / max(nothing, tiny),
+            over(error, nothing),
             n,
             details={"about": "the same over that of the image before the action"},
         ),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from disentwine.contracts.dataset import UInt8Array
 from disentwine.contracts.score import Score
 from disentwine.errors import UsageError
-from disentwine.metrics.reconstruction import squared_error
+from disentwine.metrics.reconstruction import over, squared_error
 
 
 def counterfactual_scores(
@@ -23,7 +21,7 @@ def counterfactual_scores(
     With $e = \overline{(\hat x_{do} - x_{do})^2}$ of a pixel: the ratio is
     $e \,/\, \overline{(\hat x - x)^2}$, where 1 is perfect, but flatters a model that reconstructs
     badly; the share is $e \,/\, \overline{(x - x_{do})^2}$, where 0 is perfect and 1 is as good as
-    handing back the image unchanged. Always look at both.
+    handing back the image unchanged. Always look at both. A ratio to no error at all is NaN.
 
     Arguments:
         concept: the one that was set.
@@ -32,6 +30,7 @@ def counterfactual_scores(
         factual: the images before the intervention.
         reconstructed: the model's reconstructions of them.
 
+    >>> import numpy as np
     >>> black, white = np.zeros((1, 2, 2, 1), np.uint8), np.full((1, 2, 2, 1), 255, np.uint8)
     >>> ratio, share = counterfactual_scores(
     ...     "light", predicted=white, truth=white, factual=black, reconstructed=white // 5)
@@ -46,8 +45,7 @@ def counterfactual_scores(
     nothing = squared_error(factual, truth)
     details = {"error": error, "reconstruction_error": own, "doing_nothing": nothing}
     n = len(factual)
-    tiny = np.finfo(float).tiny
     return (
-        Score(f"counterfactual-ratio:{concept}", error / max(own, tiny), n, details=details),
-        Score(f"counterfactual-share:{concept}", error / max(nothing, tiny), n, details=details),
+        Score(f"counterfactual-ratio:{concept}", over(error, own), n, details=details),
+        Score(f"counterfactual-share:{concept}", over(error, nothing), n, details=details),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,6 +35,15 @@ def reconstruction_error(originals: NDArray[np.uint8], reconstructions: NDArray[
         n=len(originals),
         details={"about": "mean squared error of a pixel on the scale from 0 to 1"},
     )
+
+
+def over(error: float, other: float) -> float:
+    """One error over another, which is no number where there is nothing to divide by.
+
+    >>> over(0.1, 0.2), over(0.1, 0.0)
+    (0.5, nan)
+    """
+    return error / other if other > 0 else math.nan
 
 
 def squared_error(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:

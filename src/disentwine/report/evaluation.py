@@ -49,7 +49,7 @@ class Evaluation:
         codes: (n, d), or none where the model's codes are no table of numbers.
         unit_kl: (d,) mean KL divergence of each unit from a standard normal, or of a hierarchy from
             what the layer above expects, for models that infer a Gaussian.
-        skipped: the metrics that do not apply, each with the reason.
+        skipped: the metrics that do not apply, and factors that they are not of, each with the reason.
     """
 
     split: str

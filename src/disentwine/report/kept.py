@@ -24,7 +24,7 @@ def keep_scores(run: Run, scores: Sequence[Score]) -> None:
     kept = {s["name"]: s for s in old["scores"]} if old.get("step") == step else {}
     kept |= {score.name: to_json(_brief(score)) for score in scores}
     content = {"step": step, "scores": list(kept.values())}
-    write_atomically(run.path / EVALUATION, json.dumps(content, indent=1) + "\n")
+    write_atomically(run.path / EVALUATION, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def kept_scores(run: Run) -> list[dict[str, Any]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
@@ -34,7 +36,7 @@ MetricNames = Literal["all", "none"] | Sequence[str]
 class Scores:
     """Arguments:
     scores: those that apply; their details hold `spread` over seeds and `seconds`.
-    skipped: the reason for each that does not.
+    skipped: the reason for each that does not, and for each factor that scores are not of.
     """
 
     scores: list[Score]
@@ -65,7 +67,8 @@ def score_codes(
 ) -> Scores:
     """Measure how codes relate to factors.
 
-    Factors that do not vary among these samples, and samples without labels, are left out.
+    Factors that do not vary among these samples, and samples without labels, are left out; so are
+    factors that fewer than half of the samples with any label carry, for which the others would go.
 
     Arguments:
         codes: (n, d).
@@ -84,24 +87,27 @@ def score_codes(
     names, each = chosen_metrics(metrics), list(seeds)
     if not each:
         raise UsageError("seeds: give at least one")
+    if not names:
+        return Scores([], {})
     if factors.shape[1] == 0:
         return Scores([], dict.fromkeys(names, "the data set has no factors"))
+    enough, skipped = _labelled_enough(factors, spec)
+    factors, spec = factors[:, enough], list(compress(spec, enough))
     labelled = np.isfinite(factors).all(axis=1)
     if labelled.sum() < 2:
-        return Scores([], dict.fromkeys(names, "fewer than two images carry all labels"))
+        return Scores([], skipped | dict.fromkeys(names, _too_few(factors, spec)))
     z, v = codes[labelled], factors[labelled]
     varies = np.ptp(v, axis=0) > 0
     if not varies.any():
-        return Scores([], dict.fromkeys(names, "no factor varies among these images"))
-    kinds = [factor.kind for factor, kept in zip(spec, varies, strict=True) if kept]
-    kept = [factor.name for factor, kept in zip(spec, varies, strict=True) if kept]
+        return Scores([], skipped | dict.fromkeys(names, "no factor varies among these images"))
+    kinds = [factor.kind for factor in compress(spec, varies)]
+    kept = [factor.name for factor in compress(spec, varies)]
     crowded = [
         f"'{name}' has {len(np.unique(column)):,} names"
         for name, kind, column in zip(kept, kinds, v[:, varies].T, strict=True)
         if kind == "categorical" and len(np.unique(column)) > MOST_NAMES
     ]
     scores: list[Score] = []
-    skipped: dict[str, str] = {}
     for name in names:
         if discrete_codes and not METRICS[name].takes_names:
             skipped[name] = NO_QUANTITIES
@@ -124,6 +130,31 @@ def score_codes(
         except DisentwineError as error:
             skipped[name] = str(error)
     return Scores(scores, skipped)
+
+
+def _labelled_enough(
+    factors: FloatArray, spec: Sequence[Factor]
+) -> tuple[NDArray[np.bool_], dict[str, str]]:
+    """Which factors (k,) half of the images with any label carry, all where none does; and why not the
+    others."""
+    known = np.isfinite(factors)
+    counts, images = known.sum(axis=0), known.any(axis=1).sum()
+    enough = 2 * counts >= images
+    if not enough.any():
+        enough[:] = True
+    return enough, {
+        f"factor '{factor.name}'": f"{count:,} of {images:,} images with labels carry it, fewer than half"
+        for factor, count in compress(zip(spec, counts, strict=True), ~enough)
+    }
+
+
+def _too_few(factors: FloatArray, spec: Sequence[Factor]) -> str:
+    counts = np.isfinite(factors).sum(axis=0)
+    least = int(counts.argmin())
+    return (
+        f"fewer than two images carry all labels; '{spec[least].name}' is on {counts[least]:,} of "
+        f"{len(factors):,}: label more of them, or leave it out"
+    )
 
 
 def _over_seeds(
@@ -159,19 +190,19 @@ def _over_seeds(
 
 def to_json(score: Score) -> dict[str, object]:
     """A score as plain values, arrays as nested lists, with None for what is not a number."""
-    details = {
-        name: plain(value) if isinstance(value, np.ndarray) else value
-        for name, value in score.details.items()
-    }
-    return {**asdict(replace(score, details={})), "details": details}
+    return {name: plain(value) for name, value in vars(score).items()}
 
 
-def plain(values: NDArray[Any]) -> list[Any]:
-    """Nested lists that JSON has words for.
+def plain(value: Any) -> Any:
+    """What JSON has words for, which it has not for infinity and NaN.
 
-    >>> plain(np.array([[0.5, np.nan]]))
-    [[0.5, None]]
+    >>> plain({"matrix": np.array([[0.5, np.nan]]), "error": np.inf})
+    {'matrix': [[0.5, None]], 'error': None}
     """
-    known = np.isfinite(values) if np.issubdtype(values.dtype, np.floating) else True
-    nested: list[Any] = np.where(known, values.astype(object), np.array(None)).tolist()
-    return nested
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

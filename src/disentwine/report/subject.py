@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -118,11 +119,13 @@ class Subject:
 
 
 def number(value: float) -> str:
-    """A number as a reader wants it.
+    """A number as a reader wants it, a dash for what is none.
 
-    >>> number(601.9436), number(1234567.0), number(0.00012345), number(7.0)
-    ('601.9', '1,234,567', '0.0001234', '7')
+    >>> number(601.9436), number(1234567.0), number(0.00012345), number(7.0), number(math.nan)
+    ('601.9', '1,234,567', '0.0001234', '7', '-')
     """
+    if not math.isfinite(value):
+        return "-"
     if float(value).is_integer() or abs(value) >= 10_000:
         return f"{value:,.0f}"
     return f"{value:,.4g}"
