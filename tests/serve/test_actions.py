@@ -1,13 +1,15 @@
 """Actions, on a model that knows them exactly: a bar that steps to the side."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses, Model
-from disentwine.data import Arrays
+from disentwine.data import Arrays, Pendulum
 from disentwine.errors import UsageError
 from disentwine.serve.actions import actions_of, apply, retrieve, step
 from disentwine.serve.opened import Opened, Seen
@@ -106,6 +108,69 @@ def test_grids_step_by_the_values_that_occur() -> None:
     assert after.tolist() == [40.0]
     assert step(tens, np.array([40.0]), "+size") is None
     assert step(tens, np.array([20.0]), "+weight") is None
+
+
+def thorough_truth(dataset: Dataset, row: np.ndarray, action: str) -> tuple[Any, Any]:
+    """The row after an action, and its one image, by looking through the whole table."""
+    column, sign = dataset.names.index(action[1:]), int(f"{action[0]}1")
+    grid = np.unique(dataset.factors[:, column])
+    grid = grid[np.isfinite(grid)]
+    here = np.flatnonzero(grid == row[column])
+    place = int(here[0]) + sign if len(here) else -1
+    if len(here) and dataset.goes_round(column) and len(grid) > 2:
+        place %= len(grid)
+    if not 0 <= place < len(grid):
+        return None, None
+    after = row.copy()
+    after[column] = grid[place]
+    same = np.flatnonzero((dataset.factors == after).all(axis=1))
+    return after, dataset.images[same[0]] if len(same) == 1 else None
+
+
+@pytest.mark.parametrize("acting", [None, ("x", "y"), ("turn",)])
+@pytest.mark.parametrize("cyclic", [True, False])
+def test_truths_are_those_of_a_thorough_look(acting: tuple[str, ...] | None, cyclic: bool) -> None:
+    rng = np.random.default_rng(0)
+    kinds = {"x": "ordinal", "y": "ordinal", "turn": "ordinal", "still": "ordinal"}
+    factors = rng.integers(0, 4, (150, 4)) * [1.0, 10.0, 90.0, 1.0]  # with holes, and with twins
+    factors[rng.random((150, 4)) < 0.02] = np.nan
+    images = rng.integers(0, 256, (150, 8, 8, 1), np.uint8)
+    dataset: Dataset = Arrays(
+        images=images, factors=factors, names=[*kinds], kinds=kinds, allow_missing=True
+    )
+    dataset.factors[:, 3] = 0
+    dataset.spec = tuple(replace(f, cyclic=f.name == "turn") for f in dataset.spec)
+    dataset = dataset.with_actions(factors=acting, cyclic=cyclic)
+    opened = Opened(Stepper(), dataset, 1)
+    names = [f"{sign}{name}" for name in acting or kinds for sign in "+-"]
+    opened.model.actions = tuple(names)
+    truths = []
+    for index in range(len(dataset)):
+        pressed = rng.choice(names, 3).tolist()
+        row, expected = dataset.factors[index], []
+        for action in pressed:
+            row, picture = (None, None) if row is None else thorough_truth(dataset, row, action)
+            expected.append(None if picture is None else data_url(picture))
+        answer = apply(opened, Seen(opened.model, images[index], index), pressed)
+        assert answer.truths == expected
+        truths += expected
+    assert None in truths
+    assert any(truths)
+
+
+def test_the_table_is_looked_through_once(bars: Arrays, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    unique = np.unique
+    monkeypatch.setattr(np, "unique", lambda x, *more: looked.append(len(x)) or unique(x, *more))
+    dataset = bars.with_actions()
+    for opened in (Opened(Stepper(), dataset, 1), Opened(Stepper(), dataset, 2)):
+        apply(opened, seen_at(opened, 5), ["+x", "+x", "-x", "+colour"])
+    assert looked == [len(bars)] * 2  # once a factor
+
+
+def test_continuous_factors_have_no_steps() -> None:
+    pendulum = Pendulum(size=32)
+    assert step(pendulum, pendulum.factors[0], "+light_angle") is None
 
 
 def test_the_likeliest_action_comes_first(opened: Opened) -> None:

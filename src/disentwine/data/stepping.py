@@ -94,6 +94,38 @@ class Steps:
         there = (after >= 0) & (self.key[images] >= 0)
         return np.where(there & (self.key[found] == key), found, -1)
 
+    def step(self, row: FloatArray, factor: int, by: int) -> FloatArray | None:
+        """A row of the factor table in which a factor is `by` steps further, whether or not there is
+        an image of it; None beyond the end of a grid, and for factors that do not act.
+
+        >>> from disentwine.testing import small_grid
+        >>> Steps(small_grid((8, 8, 1))).step(np.array([2.0, 6.0]), 1, 1)
+        array([2., 7.])
+        """
+        here = np.flatnonzero(self.grids.get(factor, np.empty(0)) == row[factor])
+        if not len(here):
+            return None
+        place = int(self.after(here, self.columns.index(factor), by)[0])
+        if place < 0:
+            return None
+        after = row.copy()
+        after[factor] = self.grids[factor][place]
+        return after
+
+    def alike(self, row: FloatArray) -> IndexArray:
+        """The images whose factors that act are those of a row of the factor table.
+
+        >>> from disentwine.testing import small_grid
+        >>> Steps(small_grid((8, 8, 1))).alike(np.array([2.0, 6.0]))
+        array([22])
+        """
+        levels = [np.searchsorted(grid, row[column]) for column, grid in self.grids.items()]
+        key = np.dot(levels, self.strides)
+        first, end = (
+            np.searchsorted(self.key, key, side, sorter=self.order) for side in ("left", "right")
+        )
+        return self.order[first:end]
+
 
 def _grids(dataset: Dataset) -> dict[int, FloatArray]:
     """The values of each factor that acts, by its column: those named, or all that vary."""

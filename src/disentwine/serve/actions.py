@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from disentwine.contracts.capabilities import Transits
 from disentwine.contracts.dataset import Dataset, FloatArray, UInt8Array
+from disentwine.data.stepping import Steps
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.serve.concepts import number
 from disentwine.serve.opened import MissingError, Opened, Seen
@@ -16,6 +18,7 @@ from disentwine.serve.pictures import data_url
 from disentwine.serve.schema import Action, ApplyAnswer, LikelyAction, RetrieveAnswer
 
 STEPS = {"+": 1, "-": -1}
+_steps: WeakKeyDictionary[Dataset, Steps | None] = WeakKeyDictionary()
 REMEMBERED = 100
 """Pictures after actions that are kept of one image: an action is pressed again and again."""
 
@@ -102,22 +105,20 @@ def step(dataset: Dataset, row: FloatArray, action: str) -> FloatArray | None:
     True
     """
     sign, name = action[:1], action[1:]
-    if sign not in STEPS or name not in dataset.names:
+    steps = steps_of(dataset)
+    if steps is None or sign not in STEPS or name not in dataset.names:
         return None
-    column = dataset.names.index(name)
-    grid = np.unique(dataset.factors[:, column])
-    grid = grid[np.isfinite(grid)]
-    here = np.flatnonzero(grid == row[column])
-    if not len(here):
-        return None
-    place = int(here[0]) + STEPS[sign]
-    if dataset.goes_round(column) and len(grid) > 2:
-        place %= len(grid)
-    if not 0 <= place < len(grid):
-        return None
-    after = row.copy()
-    after[column] = grid[place]
-    return after
+    return steps.step(row, dataset.names.index(name), STEPS[sign])
+
+
+def steps_of(dataset: Dataset) -> Steps | None:
+    """The steps of a data set, found once for all runs on it; None where its factors have none."""
+    if dataset not in _steps:
+        try:
+            _steps[dataset] = Steps(dataset)
+        except UsageError:
+            _steps[dataset] = None
+    return _steps[dataset]
 
 
 def _picture(opened: Opened, dataset: Dataset, row: FloatArray) -> UInt8Array | None:
@@ -125,5 +126,10 @@ def _picture(opened: Opened, dataset: Dataset, row: FloatArray) -> UInt8Array | 
     if opened.simulator is not None:
         picture: UInt8Array = opened.simulator.simulate(row[None]).images[0]
         return picture
-    same = np.flatnonzero((dataset.factors == row).all(axis=1))
+    steps = steps_of(dataset)
+    if steps is None:
+        return None
+    # Those alike in the factors that act may differ in others, and the truth must not.
+    alike = steps.alike(row)
+    same = alike[(dataset.factors[alike] == row).all(axis=1)]
     return dataset.images[int(same[0])] if len(same) == 1 else None
