@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from disentwine.causal import Graph
 from disentwine.errors import UsageError
@@ -78,6 +78,44 @@ def test_every_node_has_its_own_place_whatever_the_graph() -> None:
         assert all(rank[cause] < rank[effect] for cause, effect in graph.edges)
         figure = graph_figure(graph, graph.to_networkx())
         assert to_png_bytes(figure) == to_png_bytes(graph_figure(graph, graph.to_networkx()))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"attribute_{i}" for i in range(40)],
+        [f"a_rather_long_name_of_a_concept_{i}" for i in range(11)] + ["W" * 34],
+        ["an_even_longer_name_that_goes_on_and_on_" * 3 + str(i) for i in range(3)],
+    ],
+)
+@pytest.mark.parametrize("known", [False, True])
+def test_boxes_of_many_nodes_stay_apart_and_inside(names: list[str], known: bool) -> None:
+    graph = nx.DiGraph()
+    graph.add_nodes_from(names)
+    figure = graph_figure(graph, graph if known else None)
+    to_png_bytes(figure)
+    for axes in figure.axes:
+        boxes = [p.get_window_extent() for p in axes.patches if isinstance(p, FancyBboxPatch)]
+        title, *texts = (text.get_window_extent() for text in axes.texts)
+        assert len(boxes) == len(texts) == len(names)
+        panel = axes.get_window_extent()
+        placed = [*boxes, title]
+        for i, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in placed[i + 1 :])
+            assert panel.x0 < box.x0 < box.x1 < panel.x1
+            assert panel.y0 < box.y0 < box.y1 < panel.y1
+            if "W" not in names[i]:
+                assert box.x0 < texts[i].x0 < texts[i].x1 < box.x1
+            assert box.y0 < texts[i].y0 < texts[i].y1 < box.y1
+
+
+def test_of_many_causes_those_with_effects_stand_next_to_them() -> None:
+    graph = nx.DiGraph([("cause_0", "effect")])
+    graph.add_nodes_from(f"cause_{i}" for i in range(1, 12))
+    texts = {t.get_text(): t.get_position()[1] for t in graph_figure(graph).axes[0].texts}
+    heights = [texts[f"cause {i}"] for i in range(12)]
+    assert len(set(heights)) == 3
+    assert heights[0] == min(heights) > texts["effect"]
 
 
 def test_edges_go_round_nodes_and_labels_apart() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import textwrap
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import networkx as nx
@@ -10,6 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Points = NDArray[np.float64]
+TITLE_END, ABOVE, TIER, BELOW = 60, 130, 230, 70
+"""Where the title ends; above, between and below the middles of tiers, at least."""
+
+BOX_WIDTH, LEAST_WIDTH, GAP, MARGIN, LINE, LETTER = 250, 150, 24, 10, 32, 14
+"""Of a box, at most and at least; between boxes; around their text, and of a line and a letter of it."""
+
 BENDS = (0.0, 0.2, -0.2, 0.35, -0.35, 0.5, -0.5, 0.7, -0.7)
 ALONG = (0.36, 0.5, 0.64, 0.28, 0.72)
 """A third of the way first, where edges that cross in the middle are still apart."""
@@ -30,6 +37,7 @@ class Box(NamedTuple):
 
 def tiers(graph: nx.DiGraph) -> list[list[str]]:
     """Nodes by the longest way to them from a node without causes; those go down to their effects.
+    Of a tier those with effects come last, and so lowest where it is broken into rows.
 
     >>> tiers(nx.DiGraph([("ball", "height"), ("height", "flow"), ("hole", "flow")]))
     [['ball'], ['height', 'hole'], ['flow']]
@@ -38,7 +46,52 @@ def tiers(graph: nx.DiGraph) -> list[list[str]]:
     for name in graph.nodes:
         if not graph.in_degree(name) and graph.out_degree(name):
             rank[name] = min(rank[effect] for effect in graph.successors(name)) - 1
-    return [[n for n in graph.nodes if rank[n] == i] for i in range(max(rank.values()) + 1)]
+    nodes = sorted(graph.nodes, key=lambda name: graph.out_degree(name) > 0)
+    return [[n for n in nodes if rank[n] == i] for i in range(max(rank.values()) + 1)]
+
+
+def place(tiers: Sequence[Sequence[str]], width: float) -> tuple[dict[str, Box], float]:
+    """Where each node stands, and how high they are together; y is from the bottom up, as in a figure.
+    A tier with too many nodes for legible boxes is broken into rows.
+
+    Arguments:
+        tiers: the nodes' names, causes before their effects.
+        width: that each row is spread over.
+
+    >>> boxes, height = place([["ball"], ["height", "hole"]], 600)
+    >>> boxes["hole"], height
+    (Box(x=450.0, y=70.0, width=250, height=52), 430.0)
+    """
+    most = max(int(width // (LEAST_WIDTH + GAP)), 1)
+    rows = [(row, 0 if i else TIER) for tier in tiers for i, row in enumerate(_rows(tier, most))]
+    wide = min(BOX_WIDTH, width / max(len(row) for row, _ in rows) - GAP)
+    boxes: dict[str, Box] = {}
+    down, edge = float(ABOVE - TIER), float(TITLE_END)
+    for row, apart in rows:
+        heights = [LINE * len(lines(name, wide)) + 2 * MARGIN for name in row]
+        half = max(heights) / 2
+        down = max(down + apart, edge + GAP + half)
+        edge = down + half
+        for i, (name, high) in enumerate(zip(row, heights, strict=True)):
+            boxes[name] = Box(width * (i + 0.5) / len(row), down, wide, high)
+    height = max(down + BELOW, edge + GAP)
+    return {name: box._replace(y=height - box.y) for name, box in boxes.items()}, height
+
+
+def _rows(tier: Sequence[str], most: int) -> list[Sequence[str]]:
+    """A tier in rows of about the same length."""
+    n = -(-len(tier) // most)
+    return [tier[len(tier) * i // n : len(tier) * (i + 1) // n] for i in range(n)]
+
+
+def lines(name: str, width: float) -> list[str]:
+    """A node's name, broken so that it fits a box.
+
+    >>> lines("shadow_position", 150)
+    ['shadow', 'position']
+    """
+    letters = int((width - 2 * MARGIN) / LETTER)
+    return textwrap.wrap(name.replace("_", " "), letters) or [name]
 
 
 def curve(start: Points, end: Points, bend: float) -> Points:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Literal, NamedTuple
 
 import networkx as nx
@@ -14,7 +13,16 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from disentwine.causal.graph import Graph
 from disentwine.errors import UsageError
-from disentwine.figures.graph_layout import Box, curve, free_bend, free_place, tiers
+from disentwine.figures.graph_layout import (
+    LETTER,
+    Box,
+    curve,
+    free_bend,
+    free_place,
+    lines,
+    place,
+    tiers,
+)
 from disentwine.figures.style import (
     BLUE,
     HAIRLINE,
@@ -31,9 +39,8 @@ from disentwine.figures.style import (
 )
 
 Edge = tuple[str, str]
-TIER, TITLES, BELOW, LEGEND = 230, 130, 70, 40
-BOX_WIDTH, LINE, LETTER, LABEL_HEIGHT = 250, 32, 13, 36
-"""Pixels: between tiers and around them; of a box, a line and a letter in it; of an edge's label."""
+LEGEND, LABEL_HEIGHT = 40, 36
+"""Pixels: of the legend, and of an edge's label."""
 
 
 class Kind(NamedTuple):
@@ -71,10 +78,11 @@ def graph_figure(learnt: Graph | nx.DiGraph, truth: Graph | nx.DiGraph | None = 
         raise UsageError(f"truth has nodes {sorted(true.nodes)}, learnt {sorted(found.nodes)}")
     if not found.nodes:
         raise UsageError("there are no nodes to draw")
-    rows = tiers(true if true is not None else found)
     width = WIDTH / 2
-    height = TITLES + TIER * (len(rows) - 1) + BELOW + (0 if true is None else LEGEND)
-    boxes = _boxes(rows, width, height)
+    boxes, height = place(tiers(found if true is None else true), width)
+    if true is not None:
+        boxes = {name: box._replace(y=box.y + LEGEND) for name, box in boxes.items()}
+        height += LEGEND
     figure = new_figure(width if true is None else WIDTH, height)
     panels = [("learnt", found)] + ([] if true is None else [("true", true)])
     for number, (title, graph) in enumerate(panels):
@@ -110,25 +118,6 @@ def _labels(found: nx.DiGraph) -> dict[Edge, str]:
         shown += [] if sure is None else [f"({100 * sure:.0f}%)"]
         labels[cause, effect] = " ".join(shown)
     return labels
-
-
-def _boxes(rows: list[list[str]], width: float, height: float) -> dict[str, Box]:
-    """Where each node stands; later tiers lower, each spread over the whole width."""
-    wide = min(BOX_WIDTH, width / max(map(len, rows)) - 24)
-    return {
-        name: Box(
-            width * (i + 0.5) / len(row),
-            height - TITLES - TIER * tier,
-            wide,
-            LINE * len(_lines(name, wide)) + 20,
-        )
-        for tier, row in enumerate(rows)
-        for i, name in enumerate(row)
-    }
-
-
-def _lines(name: str, width: float) -> list[str]:
-    return textwrap.wrap(name.replace("_", " "), max(int(width / LETTER), 3)) or [name]
 
 
 def _draw(
@@ -169,7 +158,7 @@ def _node(axes: Axes, name: str, box: Box) -> FancyBboxPatch:
     patch = FancyBboxPatch(corner, box.width, box.height, boxstyle=style)
     patch.set(facecolor=PAPER, edgecolor=QUIET, linewidth=1.0, zorder=2)
     axes.add_patch(patch)
-    words = "\n".join(_lines(name, box.width))
+    words = "\n".join(lines(name, box.width))
     text = axes.text(box.x, box.y, words, ha="center", va="center", parse_math=False)
     text.set(size=LABEL, color=INK)
     return patch
