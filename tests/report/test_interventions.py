@@ -135,6 +135,7 @@ def test_categories_are_set_to_what_there_is_and_called_by_name(
     found = evaluate_run(run, metrics="none")
     html = write_report(run, found=found).read_text(encoding="utf-8")
     assert "<h2>What would have been</h2>" in html
+    assert "A concept with fewer values leaves places empty." in html
     labels = [label for label in drawn if label.startswith("do")]
     assert labels == [
         "do(floor hue)\n0 to 0.5",

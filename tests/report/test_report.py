@@ -195,8 +195,10 @@ def test_grey_images_without_factors_or_test_split(tmp_path: Path) -> None:
 
 def test_a_large_split_is_sampled() -> None:
     data = Grey(test=10)
-    found = evaluate(VAE.for_data(data, latent=2), data, limit=4)
-    assert found.indices.tolist() == [30, 33, 36, 39]
+    model = VAE.for_data(data, latent=2)
+    found, again = (evaluate(model, data, limit=4) for _ in range(2))
+    assert len(set(found.indices) & set(range(30, 40))) == 4
+    assert found.indices.tolist() == again.indices.tolist()
     assert {score.n for score in found.scores} == {4}
 
 

@@ -50,6 +50,8 @@ def interventions(subject: Subject) -> Section | None:
         " Below each row are the image itself and what the simulator draws under the same intervention."
         * simulated
     )
+    if len(set(map(len, rows))) > 1:
+        text += " A concept with fewer values leaves places empty."
     return Section(
         "What would have been",
         text,

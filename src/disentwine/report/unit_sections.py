@@ -40,7 +40,8 @@ def traversals(subject: Subject) -> Section | None:
         figure = figures.labelled_rows(even_rows(rows), labels, RANKS)
         moved = (
             "named otherwise: as most images name it, then by its next commonest names. Names "
-            "are no quantities: neighbours in a row need not look alike"
+            "are no quantities: neighbours in a row need not look alike. A unit with fewer names "
+            "leaves places empty"
         )
     else:
         values = codes.mean(axis=0) + DEVIATIONS[:, None] * codes.std(axis=0)
