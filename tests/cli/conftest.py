@@ -33,8 +33,10 @@ def command(
             main()
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        except Exception as error:
+            line = " ".join(map(str, words))
+            pytest.fail(f"'disentwine {line}' ends in a traceback: {error!r}")
         captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
         return Answer(code, captured.out, captured.err)
 
     return call

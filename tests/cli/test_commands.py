@@ -81,6 +81,16 @@ def test_ctrl_c_is_answered(command: Any, monkeypatch: pytest.MonkeyPatch) -> No
     assert answer.err == "disentwine: stopped\n"
 
 
+def test_these_tests_fail_where_a_user_would_see_a_traceback(
+    command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("disentwine.training.run.find_runs", lambda _: 1 / 0)
+    with pytest.raises(
+        pytest.fail.Exception, match="'disentwine runs .' ends in a traceback: Zero"
+    ):
+        command("runs", ".")
+
+
 def test_the_likelihood_is_measured_when_it_is_named(command: Any, recipe: Path) -> None:
     assert command("train", recipe).code == 0
     assert "log-likelihood" not in command("evaluate", "runs/tiny").out

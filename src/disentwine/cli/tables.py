@@ -36,13 +36,14 @@ def print_table(
     kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     table = Table()
     for i in kept:
-        name = columns[i].lstrip(">")
+        name = columns[i].removeprefix(">")
         right = columns[i].startswith(">")
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     for row in rows:
         table.add_row(*(row[i] for i in kept))
-    console = Console()
-    wide = console if console.is_terminal else Console(width=PIPED_WIDTH)
+    width = None if Console().is_terminal else PIPED_WIDTH
+    # Names are the user's, who may call a column "height [cm]".
+    wide = Console(width=width, markup=False, emoji=False)
     for part in (title, table, caption):
         if part:
             wide.print(part)
