@@ -17,6 +17,12 @@ export function pairs(text = "") {
   return Object.fromEntries(entries.filter(([name, value]) => name && Number.isFinite(value)));
 }
 
+/** Names as one text, whatever is in them: ["+a", "+b,c"] -> "+a,+b%2Cc". */
+export const joined = (names) => names.map((name) => name.replace(/[%,]/g, encodeURIComponent)).join(",");
+
+/** The names of such a text. */
+export const parted = (text = "") => (text ? text.split(",").map(decoded) : []);
+
 function decoded(text) {
   try {
     return decodeURIComponent(text);
@@ -30,7 +36,7 @@ export function format({ view, run, do: doing = {}, ...rest }) {
   const set = Object.entries(doing).map(([name, value]) => `${encodeURIComponent(name)}:${Number(value.toPrecision(6))}`);
   const query = Object.entries({ ...rest, do: set.join(",") })
     .filter(([, value]) => value !== undefined && value !== null && value !== "")
-    .map(([name, value]) => `${name}=${String(value).replace(/[^\w:,.-]/g, encodeURIComponent)}`);
+    .map(([name, value]) => `${name}=${String(value).replace(/[^\w:,.-]/gu, encodeURIComponent)}`);
   const path = `#/${[view, run].map(encodeURIComponent).join("/")}`;
   return query.length ? `${path}?${query.join("&")}` : path;
 }

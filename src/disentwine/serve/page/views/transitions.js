@@ -1,6 +1,6 @@
 // Transitions: press an action again and again; or give two pictures and ask which action it was.
 
-import { remember } from "../address.js";
+import { joined, parted, remember } from "../address.js";
 import { ask, upload } from "../api.js";
 import { blobOf, button, h, lead, notice, speak, title } from "../dom.js";
 import { picker } from "../picker.js";
@@ -16,7 +16,7 @@ export async function show(root, { run, address, signal }) {
   const history = h("ol", { class: "frames history" });
   let [wanted, image] = [null, null];
   let start = null;
-  let pressed = (address.actions ?? "").split(",").filter((id) => labels.has(id)).slice(0, MOST);
+  let pressed = parted(address.actions).filter((id) => labels.has(id)).slice(0, MOST);
   let steps = []; // pictures, the start first
   let turn = 0;
 
@@ -35,7 +35,7 @@ export async function show(root, { run, address, signal }) {
 
   async function act() {
     const mine = ++turn;
-    remember({ image, actions: pressed.join(",") });
+    remember({ image, actions: joined(pressed) });
     [undo.disabled, reset.disabled, guess.disabled] = [!pressed.length, !pressed.length, !pressed.length];
     try {
       const asked = pressed.map((id) => ids.get(id));

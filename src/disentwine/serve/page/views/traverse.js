@@ -20,7 +20,10 @@ export async function show(root, { run, address, signal }) {
     : [{ layer: "", units: [...names.keys()], first: run.latents <= FIRST + 3 ? run.latents : FIRST }];
   let [wanted, image] = [null, null];
   let own = [];
-  let codes = pairs(address.codes);
+  // A link may be older than the run, and name codes that it has no longer.
+  const known = new Set(Object.keys(names));
+  let codes = Object.fromEntries(Object.entries(pairs(address.codes)).filter(([i]) => known.has(i)));
+  let answered = {};
   let controls = [];
   let ranges = null;
   const side = h("section", { class: "side panel" });
@@ -29,13 +32,20 @@ export async function show(root, { run, address, signal }) {
     signal,
     onanswer: async (answer, body) => {
       if (body.image !== image) return;
+      answered = body.codes;
       if (!ranges) build((ranges = answer.ranges));
       const values = (list) => Object.fromEntries(list.map((value, i) => [i, value]));
       for (const one of controls) one.update({ before: values(own), after: values(answer.codes), set: codes });
       await after.show(answer.picture, "The picture of these codes", Object.keys(codes).length ? "model" : "model, nothing moved");
       speak(Object.entries(codes).map(([i, value]) => `${title(names[i])} ${short(value)}`).join(", ") || "Nothing is moved.");
     },
-    onerror: (error) => notice(error.message),
+    onerror: (error) => {
+      notice(error.message);
+      if (error.status !== 422 || !Object.keys(codes).length) return;
+      // Back to what was last answered; where that is refused too, to nothing moved.
+      [codes, answered] = [answered, {}];
+      changed();
+    },
   });
 
   function build(ranges, all = groups.every(({ units, first }) => first === units.length)) {
@@ -48,8 +58,8 @@ export async function show(root, { run, address, signal }) {
   }
 
   function onset(index, value) {
-    if (value === undefined) delete codes[index];
-    else codes = { ...codes, [index]: value };
+    const { [index]: _, ...others } = codes;
+    codes = value === undefined ? others : { ...others, [index]: value };
     changed();
   }
 
