@@ -92,7 +92,7 @@ def test_rows_are_drawn_with_rare_values_in_both_halves_and_elsewhere_as_ever() 
 def test_images_and_labels_that_never_change_divide_nothing_by_zero() -> None:
     u = np.random.default_rng(0).normal(size=(600, 2))
     graph = Graph.from_edges(("a", "b"), [])
-    blank = group_concepts(u, np.ones((600, 5)), graph)
+    blank = group_concepts(u, np.full((600, 5), 128 / 255), graph)
     assert blank.owner.tolist() == [-1] * 5
     assert blank.seen == (False, False)
     still = group_concepts(u * [1, 0], u[:, :1].repeat(5, axis=1), graph)

@@ -23,6 +23,9 @@ none explains more of is noise."""
 SURE = 3.0
 """Standard errors by which the fits of two sets differ that are not equally good."""
 
+ROUNDING = 1e-12
+"""A variance that equal numbers have as well, by rounding; one step of a pixel in one image has more."""
+
 MOST_SETS = 100
 LIVELY, FAINT, LEAST_SHARE = 0.02, 0.002, 0.03
 """Pixels that vary more than the first share of the liveliest one's variance decide the groups, and
@@ -55,7 +58,7 @@ def group_concepts(
 
     Arguments:
         labels: (n, k), without missing values.
-        pixels: (n, p) brightness.
+        pixels: (n, p) brightness, from 0 to 1.
         graph: of the concepts.
         seed: of the images that are looked at.
 
@@ -69,7 +72,7 @@ def group_concepts(
     spread = labels.std(axis=0)
     u = (labels[rows] - labels.mean(axis=0)) / np.where(spread > 0, spread, 1)
     variance = pixels[rows].var(axis=0)
-    moving = np.flatnonzero(variance > FAINT * variance.max())
+    moving = np.flatnonzero(variance > max(FAINT * variance.max(), ROUNDING))
     y = pixels[rows][:, moving]
     subsets = _subsets(k)
     explained, error = np.stack([_explained(u[:, subset], y) for subset in subsets], axis=1)
@@ -165,6 +168,6 @@ def _explained(u: FloatArray, y: NDArray[np.floating]) -> tuple[FloatArray, Floa
     gram = kernel(u[:half], u[:half]) + RIDGE * half / 100 * np.eye(half)
     predicted = kernel(u[half:], u[:half]) @ np.linalg.solve(gram, y[:half] - mean) + mean
     squares = (y[half:] - predicted) ** 2
-    variance = np.maximum(y[half:].var(axis=0), 1e-12)
+    variance = np.maximum(y[half:].var(axis=0), ROUNDING)
     error = squares.std(axis=0) / np.sqrt(len(squares))
     return np.asarray(1 - squares.mean(axis=0) / variance), np.asarray(error / variance)

@@ -11,6 +11,7 @@ import numpy as np
 from disentwine.causal.discovery import discover
 from disentwine.causal.graph import Edge, Graph
 from disentwine.causal.knowledge import NOTHING, Knowledge
+from disentwine.causal.labels import FEWEST_ROWS, checked_labels
 from disentwine.causal.linear import discover_linear
 from disentwine.contracts.dataset import Dataset, FloatArray
 from disentwine.errors import DataError, UsageError
@@ -57,6 +58,23 @@ def complete_labels(dataset: Dataset) -> FloatArray:
     return labels[np.isfinite(labels).all(axis=1)]
 
 
+def enough_labels(dataset: Dataset, *, to_learn: str, otherwise: str = "") -> FloatArray:
+    """The same rows, or an error where they are too few.
+
+    Arguments:
+        dataset: its training labels count.
+        to_learn: what they are needed for.
+        otherwise: what can be done beside labelling more images.
+    """
+    complete, rows = complete_labels(dataset), len(dataset.split["train"])
+    if len(complete) < FEWEST_ROWS:
+        raise DataError(
+            f"labels: {len(complete)} of {rows} training images carry every label, and at least "
+            f"{FEWEST_ROWS} are needed to learn {to_learn}; label more of them completely{otherwise}"
+        )
+    return checked_labels(complete, dataset.names)
+
+
 def learn_graph(
     dataset: Dataset,
     edges: Iterable[Edge] | None = None,
@@ -76,9 +94,13 @@ def learn_graph(
     if discovery == "least-squares":
         if edges is not None or knowledge != NOTHING:
             raise UsageError("discovery: least squares take no edges or knowledge; give either")
-        return discover_linear(complete_labels(dataset), dataset.names)
+        return discover_linear(_to_discover(dataset), dataset.names)
     if edges is None:
-        return discover(complete_labels(dataset), dataset.names, **asdict(knowledge))
+        return discover(_to_discover(dataset), dataset.names, **asdict(knowledge))
     if knowledge != NOTHING:
         raise UsageError("edges: a whole graph leaves nothing to know; give edges or knowledge")
     return Graph.from_edges(dataset.names, edges)
+
+
+def _to_discover(dataset: Dataset) -> FloatArray:
+    return enough_labels(dataset, to_learn="the graph", otherwise=", or give the graph as `edges`")

@@ -6,19 +6,16 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self, cast
 
-import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from disentwine.causal.graph import Graph
-from disentwine.causal.grouping import Grouping, group_concepts
 from disentwine.causal.knowledge import Knowledge
-from disentwine.causal.labels import checked_labels
-from disentwine.contracts.dataset import Dataset, FloatArray, UInt8Array
+from disentwine.contracts.dataset import Dataset
 from disentwine.models.backgrounds import median_logits
 from disentwine.models.causal import CausalModel, Edges
 from disentwine.models.labels import complete_labels
+from disentwine.models.regions import box_around, learn_regions
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.label_table import LabelTable
 from disentwine.nn.mixture import GaussianMixture
@@ -29,13 +26,7 @@ from disentwine.nn.perceptron import perceptron
 FREQUENCIES = 1
 """Of what mechanisms see: with more, they bend between the few values that a cause takes in training."""
 
-GROUPS_FROM = 2000
 ERROR_PACE = 0.01
-HIDDEN = 0.05
-"""Of a channel's variance: where the mean of all channels has less, it hides what changes."""
-
-REACH = 32
-"""A painter may paint this share of the image's height beyond the pixels that are its own."""
 
 
 class LayeredModel(CausalModel[Tensor]):
@@ -125,10 +116,9 @@ class LayeredModel(CausalModel[Tensor]):
     ) -> tuple[dict[str, Any], Tensor]:
         """The arguments that the data set decides, and the region of each group."""
         fixed = super().data_arguments(dataset, options)
-        grouping = _grouping(dataset, Graph.from_json(fixed["learnt_graph"]))
-        regions = _regions(grouping, dataset.image_shape)
-        boxes = tuple(_box(region) for region in regions)
-        return fixed | {"groups": grouping.groups, "boxes": boxes}, regions
+        groups, regions = learn_regions(dataset, Graph.from_json(fixed["learnt_graph"]))
+        boxes = tuple(box_around(region) for region in regions)
+        return fixed | {"groups": groups, "boxes": boxes}, regions
 
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:
@@ -248,43 +238,3 @@ class LayeredModel(CausalModel[Tensor]):
     def paint(self, latents: Tensor) -> Tensor:
         image: Tensor = self.decoder(latents)
         return image
-
-
-def _regions(grouping: Grouping, image_shape: ImageShape) -> Tensor:
-    """(groups, height, width) 1 on the pixels of each group and a little around them."""
-    owner = torch.from_numpy(grouping.owner).view(image_shape[:2])
-    owned = torch.stack([owner == g for g in range(len(grouping.groups))]).float()
-    reach = max(1, image_shape[0] // REACH)
-    return F.max_pool2d(owned, 2 * reach + 1, 1, reach)
-
-
-def _box(region: Tensor) -> Box:
-    """The smallest box around a region; the whole image where it is empty."""
-    rows, columns = (torch.nonzero(region.any(dim))[:, 0].tolist() for dim in (1, 0))
-    if not rows:
-        return 0, 0, region.shape[0], region.shape[1]
-    return rows[0], columns[0], rows[-1] + 1, columns[-1] + 1
-
-
-def _grouping(dataset: Dataset, graph: Graph) -> Grouping:
-    train = dataset.split["train"]
-    checked_labels(dataset.factors[train], dataset.names)
-    labelled = train[np.isfinite(dataset.factors[train]).all(axis=1)]
-    some = np.random.default_rng(0).permutation(labelled)[:GROUPS_FROM]
-    shown = brightness(dataset.images[some]).reshape(len(some), -1) / 255
-    return group_concepts(dataset.factors[some], shown, graph)
-
-
-def brightness(images: UInt8Array) -> FloatArray:
-    """(n, height, width, channels) to (n, height, width): the mean of the channels or, where it hides a
-    change of hue, the channel that changes most.
-
-    >>> red_to_green = np.array([[200, 0, 0], [100, 100, 0], [0, 200, 0]], np.uint8)
-    >>> brightness(red_to_green.reshape(3, 1, 1, 3))[:, 0, 0]
-    array([200., 100.,   0.])
-    """
-    grey, variances = images.mean(axis=-1), images.var(axis=0)
-    liveliest = variances.argmax(axis=-1)[None, ..., None]
-    hidden = grey.var(axis=0) < HIDDEN * variances.max(axis=-1)
-    hue = np.take_along_axis(images, liveliest, axis=-1)[..., 0]
-    return np.asarray(np.where(hidden, hue, grey))
