@@ -28,7 +28,7 @@ class CheckpointError(DisentwineError):
 
 
 class StorageError(DisentwineError):
-    """A disk that is full, read-only or otherwise refuses to be written."""
+    """A disk that is full, read-only or otherwise refuses to be written or read."""
 
 
 class DivergenceError(DisentwineError):
@@ -45,6 +45,18 @@ class Interrupted(DisentwineError):  # noqa: N818 - being stopped is not a fault
     def __init__(self, message: str, *, signal_number: int) -> None:
         super().__init__(message)
         self.exit_code = 128 + signal_number
+
+
+def is_want_of_memory(error: BaseException) -> bool:
+    """Whether there was not memory enough; torch has no class of its own for that.
+
+    >>> is_want_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to ..."))
+    True
+    """
+    told = ("allocate memory", "out of memory", "Storage size calculation overflowed")
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(words in str(error) for words in told)
+    )
 
 
 def warn(message: str) -> None:

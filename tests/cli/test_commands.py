@@ -86,7 +86,7 @@ def test_these_tests_fail_where_a_user_would_see_a_traceback(
 ) -> None:
     monkeypatch.setattr("disentwine.training.run.find_runs", lambda _: 1 / 0)
     with pytest.raises(
-        pytest.fail.Exception, match="'disentwine runs .' ends in a traceback: Zero"
+        pytest.fail.Exception, match=r"'disentwine runs \.' ends in a traceback: Zero"
     ):
         command("runs", ".")
 

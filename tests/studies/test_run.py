@@ -267,6 +267,12 @@ def test_a_resumed_training_counts_on_from_where_it_was(tmp_path):
     assert 100.0 <= course[-1]["seconds"] < 160.0
 
 
+def test_a_damaged_course_is_named(tmp_path):
+    (tmp_path / COURSE).write_text('[{"step": 0, "seco')
+    with pytest.raises(StudyError, match=rf"{COURSE} does not tell .* delete it"):
+        read_course(tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["betavae", "causalvae", "causalwae", "ctvae", "dipvae", "ladder"])
 def test_a_smoke_test_ends_with_a_page(name, tmp_path):

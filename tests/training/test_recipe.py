@@ -363,3 +363,16 @@ def test_a_model_keeps_its_options_as_its_recipe_has_them(name: str) -> None:
     recipe = parse_recipe({"data": pictures, "model": {"name": name}}, source="test")
     model = recipe.build_model(recipe.build_dataset())
     assert {"name": name, **arguments_of(model)} == recipe.model
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("model: {name: vae, latent: 2, latent: 4}", "line 1: 'latent' is given twice, in line 1"),
+        ("data: mnist\nmodel: vae\ndata: pendulum", "line 3: 'data' is given twice, in line 1"),
+    ],
+)
+def test_a_key_that_is_given_twice_is_refused(text: str, place: str, tmp_path: Path) -> None:
+    (tmp_path / "twice.yaml").write_text(text)
+    with pytest.raises(UsageError, match=rf"twice\.yaml.*{place} already; remove one"):
+        read_recipe(tmp_path / "twice.yaml")

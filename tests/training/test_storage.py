@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ NOBODY = 65534
 @contextmanager
 def without_permissions() -> Iterator[None]:
     """As a user whom folder permissions bind; they do not bind root."""
+    import_module("lightning_fabric")  # that user may not read what is in root's home
     user = os.geteuid()
     if user == 0:
         os.seteuid(NOBODY)

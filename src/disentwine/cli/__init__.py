@@ -20,7 +20,7 @@ from disentwine.cli.runs import runs
 from disentwine.cli.serve import serve
 from disentwine.cli.study import study
 from disentwine.cli.train import train
-from disentwine.errors import DisentwineError
+from disentwine.errors import DisentwineError, is_want_of_memory
 
 app = typer.Typer(
     name="disentwine",
@@ -63,3 +63,13 @@ def main() -> None:
         raise
     except BrokenPipeError:
         sys.exit(141)
+    except OSError as error:
+        remedy = "check the name, that you may read and write there, and that the disk has room"
+        print(f"disentwine: {error}; {remedy}", file=sys.stderr)
+        sys.exit(1)
+    except (MemoryError, RuntimeError) as error:
+        if not is_want_of_memory(error):
+            raise
+        remedy = "try a smaller model, fewer or smaller images, or a smaller training.batch_size"
+        print(f"disentwine: there is not enough memory; {remedy}", file=sys.stderr)
+        sys.exit(1)

@@ -36,6 +36,12 @@ def show(
     out: Annotated[Path | None, typer.Option(help="Also save a grid of images here (PNG).")] = None,
 ) -> None:
     """Print a data set's factors, split and graph."""
+    from disentwine.errors import UsageError
+
+    if out is not None and out.exists():
+        raise UsageError(f"{out} exists already; choose another --out")
+    if out is not None and not out.parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent}; make it, or choose another --out")
     dataset = open_dataset(name, options or [])
     print(repr(dataset))
     print_factors(dataset)
@@ -47,9 +53,12 @@ def show(
         import numpy as np
 
         from disentwine.figures import image_grid, save_figure
+        from disentwine.training.storage import storage_errors
 
         some = np.linspace(0, len(dataset) - 1, 32).astype(np.int64)
-        print(f"picture: {save_figure(image_grid(dataset.images[some], columns=8), out)}")
+        with storage_errors(out):
+            save_figure(image_grid(dataset.images[some], columns=8), out)
+        print(f"picture: {out}")
 
 
 @data_app.command()

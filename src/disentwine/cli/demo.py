@@ -14,10 +14,10 @@ def demo(
     """Train the demo model on pictures drawn in the package; resumes, and reuses a finished run."""
     from disentwine.cli.show import show_run, train_and_show
     from disentwine.training.recipe import read_recipe
-    from disentwine.training.run import RECIPE, Run
+    from disentwine.training.run import Run, is_run
 
     recipe = read_recipe("demo")
-    if (out / RECIPE).is_file() and Run(out).finished and Run(out).recipe == recipe:
+    if is_run(out) and Run(out).finished and Run(out).recipe == recipe:
         print(f"{out} is finished already; showing it again")
         show_run(Run(out))
     else:

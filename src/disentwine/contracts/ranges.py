@@ -6,8 +6,12 @@ from typing import Annotated
 
 from annotated_types import Ge, Gt, Le, Lt
 
-Count = Annotated[int, Ge(1)]
-NonNegativeInt = Annotated[int, Ge(0)]
+MOST = 2**31 - 1
+"""What torch takes for a number of things; nobody has memory for as many."""
+
+Count = Annotated[int, Ge(1), Le(MOST)]
+NonNegativeInt = Annotated[int, Ge(0), Le(MOST)]
+Threads = Annotated[int, Ge(1), Le(1024)]
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
 Share = Annotated[float, Ge(0), Lt(1)]

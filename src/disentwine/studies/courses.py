@@ -11,6 +11,7 @@ from typing import Any
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model
 from disentwine.contracts.score import Score
+from disentwine.errors import StudyError
 from disentwine.training.fit import OnSave
 from disentwine.training.storage import canonical_json, write_atomically
 
@@ -60,7 +61,13 @@ def recorded(path: Path, dataset: Dataset, *, watch: Watch) -> OnSave:
 def read_course(path: Path) -> Course:
     """The course of a run; empty where none was recorded."""
     file = path / COURSE
-    records: Course = json.loads(file.read_bytes()) if file.is_file() else []
+    try:
+        records: Course = json.loads(file.read_bytes()) if file.is_file() else []
+    except ValueError as error:
+        raise StudyError(
+            f"{file} does not tell the course of a training: it is not JSON ({error}). Put an intact "
+            f"copy there, or delete it to do without the course."
+        ) from error
     return records
 
 

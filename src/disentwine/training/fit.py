@@ -12,7 +12,7 @@ import torch
 from disentwine.contracts.capabilities import Watched
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model, check_fits
-from disentwine.contracts.ranges import Count, NonNegative, Positive
+from disentwine.contracts.ranges import Count, NonNegative, Positive, Threads
 from disentwine.contracts.schema import check, schema_of
 from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError, warn
 from disentwine.progress import ProgressBar
@@ -52,7 +52,7 @@ def fit(
     patience: Count | None = None,
     precision: Precision = "32-true",
     device: Device = "auto",
-    threads: Count | None = None,
+    threads: Threads | None = None,
     seed: int = 0,
     out: str | Path | None = None,
     progress: bool | None = None,

@@ -19,7 +19,7 @@ from disentwine.contracts.schema import check, schema_of
 from disentwine.data import DATASETS
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.models import MODELS
-from disentwine.training.options import parse_options
+from disentwine.training.options import parse_options, parse_yaml
 
 SECTIONS = ("data", "model", "training", "seed")
 NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
@@ -149,25 +149,22 @@ def read_sections(name: str | Path) -> dict[str, Any]:
     """The sections of a recipe file, or of a ready recipe, as they are written."""
     path = Path(name)
     ready = ready_recipes()
-    if path.is_file():
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path} cannot be read as text: {error}") from error
-    elif str(name) in ready:
-        text = ready[str(name)]
-    elif path.suffix in (".yaml", ".yml"):
+    try:
+        text = path.read_text(encoding="utf-8") if path.is_file() else ready.get(str(name))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read as text: {error}") from error
+    if text is None and path.suffix in (".yaml", ".yml"):
         raise UsageError(
             f"there is no file {path}; 'disentwine train --list' shows the ready recipes"
         )
-    else:
+    if text is None:
         raise UsageError(
             f"there is no recipe file or ready recipe '{name}'. {did_you_mean(str(name), ready)}"
         )
     try:
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"{name} is not valid YAML: {' '.join(str(error).split())}") from error
+        content = parse_yaml(text)
+    except ValueError as error:
+        raise UsageError(f"{name} is not valid YAML: {error}") from error
     if not isinstance(content, dict):
         raise UsageError(f"{name}: a recipe is a list of sections: {', '.join(SECTIONS)}")
     return content

@@ -24,7 +24,12 @@ from disentwine.training.checkpoint import (
 from disentwine.training.fingerprint import fingerprint
 from disentwine.training.logs import read_log
 from disentwine.training.recipe import Recipe, parse_recipe, read_sections
-from disentwine.training.storage import canonical_json, make_folder, write_atomically
+from disentwine.training.storage import (
+    canonical_json,
+    make_folder,
+    reading_errors,
+    write_atomically,
+)
 
 RECIPE, STATUS, METRICS, LOCK = "recipe.yaml", "status.json", "metrics.jsonl", ".lock"
 
@@ -41,7 +46,9 @@ class Run:
     def __init__(self, path: str | Path, *, which: Literal["best", "last"] = "best") -> None:
         self.path = Path(path)
         self.which = which
-        if not (self.path / RECIPE).is_file():
+        with reading_errors(self.path):
+            known = (self.path / RECIPE).is_file()
+        if not known:
             raise UsageError(
                 f"{self.path} is not a run folder: it has no {RECIPE}. "
                 f"'disentwine runs' lists the runs there are."
@@ -62,10 +69,11 @@ class Run:
     @property
     def status(self) -> dict[str, Any]:
         """State ("unfinished" or "finished"), step and seconds of training so far."""
-        try:
-            status = json.loads((self.path / STATUS).read_bytes())
-        except (FileNotFoundError, ValueError):
-            status = None
+        with reading_errors(self.path / STATUS):
+            try:
+                status = json.loads((self.path / STATUS).read_bytes())
+            except (FileNotFoundError, ValueError):
+                status = None
         known = isinstance(status, dict) and "state" in status
         return status if known else {"state": "unfinished"}
 
@@ -139,7 +147,10 @@ def load_run(path: str | Path, *, which: Literal["best", "last"] = "best") -> Ru
 
 def is_run(path: Path) -> bool:
     """Whether a folder holds a run."""
-    return (path / RECIPE).is_file()
+    try:
+        return (path / RECIPE).is_file()
+    except OSError:  # where nobody may look, or what cannot be a name
+        return False
 
 
 def find_runs(folder: Path) -> list[Run]:

@@ -39,6 +39,18 @@ def storage_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def reading_errors(path: Path) -> Iterator[None]:
+    """The same for whoever only reads."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(
+            f"cannot read {path}: {reason}; check its name, and that you may read it"
+        ) from error
+
+
 def make_folder(path: Path) -> Path:
     """Create a folder and its parents, or keep the one that is there."""
     with storage_errors(path):
