@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from disentwine import CTVAE, VAE, CausalVAE, data, fit, load_run
+from disentwine import CTVAE, VAE, CausalVAE, LayeredCausalVAE, data, fit, load_run
 from disentwine.cli.do import read_values
 from disentwine.data.splits import examples
 
@@ -160,3 +160,50 @@ def test_nothing_is_retrieved_by_a_model_without_actions(command: Any, runs: Pat
     answer = command("retrieve", runs / "plain", "t-0", "t-1")
     assert answer.code == 2
     assert "without actions" in answer.err
+
+
+@pytest.fixture(scope="module", params=[CausalVAE, LayeredCausalVAE])
+def coloured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on one's own folder, with four colours."""
+    pictures = tmp_path_factory.mktemp("coloured")
+    rng = np.random.default_rng(0)
+    colours = {"blue": (0, 0, 255), "green": (0, 255, 0), "grey": (99, 99, 99), "red": (255, 0, 0)}
+    rows = ["file,height,colour"]
+    for i, height in enumerate(rng.integers(2, 14, 60)):
+        name = list(colours)[i % 4]
+        picture = np.full((16, 16, 3), 255, np.uint8)
+        picture[-height:, 4:12] = colours[name]
+        Image.fromarray(picture).save(pictures / f"{i}.png")
+        rows.append(f"{i}.png,{height},{name}")
+    (pictures / "concepts.csv").write_text("\n".join(rows) + "\n")
+    own = data.Folder(path=pictures, size=16)
+    model = request.param.for_data(own, edges=())
+    fit(model, own, steps=2, batch_size=8, threads=1, out=pictures / "run")
+    return pictures / "run"
+
+
+def test_categories_are_set_by_name(command: Any, coloured: Path) -> None:
+    answer = command("do", coloured, "t-0", "colour=red")
+    assert answer.code == 0, answer.err
+    row = next(line for line in answer.out.splitlines() if "colour" in line)
+    assert "red" in row
+    assert command("do", coloured, "t-0", "colour=3").code == 0
+    run = load_run(coloured)
+    expected = run.model.do(run.dataset.images[examples(run.dataset.split)[0]], colour=3)
+    for name in ("counterfactual.png", "counterfactual-2.png"):
+        np.testing.assert_array_equal(np.asarray(Image.open(name)), expected)
+
+
+@pytest.mark.parametrize(
+    "word", ["colour=1.5", "colour=7", "colour=purple", "colour=", "colour+=1"]
+)
+def test_what_is_no_category_is_refused(command: Any, coloured: Path, word: str) -> None:
+    answer = command("do", coloured, "t-0", word)
+    assert answer.code == 2
+    assert "colour: is one of blue, green, grey, red, as in colour=blue; got" in answer.err
+    assert not Path("counterfactual.png").exists()
+
+
+def test_a_guess_is_told_once(command: Any, coloured: Path) -> None:
+    answer = command("do", coloured, "t-0", "height=1000")
+    assert (answer.out + answer.err).count("outside of what training saw") == 1

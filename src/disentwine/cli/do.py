@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,8 +28,8 @@ def do(
     values: Annotated[
         list[str],
         typer.Argument(
-            help="Concepts to set, such as light_angle=60, or to move, as light_angle+=10; "
-            "or actions, one after the other: +x +x -scale."
+            help="Concepts to set, such as light_angle=60 or colour=red, or to move, as "
+            "light_angle+=10; or actions, one after the other: +x +x -scale."
         ),
     ],
     out: Annotated[
@@ -46,7 +47,10 @@ def do(
     model: Any = loaded.model
     if not isinstance(model, Intervenes | Transits):
         raise UsageError(f"{run} holds a model without concepts or actions: nothing can be done")
-    wanted = read_values(values, model.concept_names) if isinstance(model, Intervenes) else {}
+    wanted = {}
+    if isinstance(model, Intervenes):
+        names = categories_of(model, data_of(loaded))
+        wanted = read_values(values, model.concept_names, names)
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose another --out")
     picture, fitted = named_image(image, loaded)
@@ -76,6 +80,12 @@ def _print_concepts(
     """What each concept was and is, and where training says nothing of it."""
     from disentwine.cli.tables import print_table
 
+    categories = categories_of(model, dataset)
+
+    def in_words(name: str, value: float) -> str:
+        names = {float(i): each for i, each in enumerate(categories.get(name, ()))}
+        return names.get(round(float(value), 4), f"{value:.4g}")
+
     units = {factor.name: factor.unit for factor in dataset.spec} if dataset else {}
     follows = set(model.graph.following(wanted))
     told = zip(model.concept_names, model.concepts(picture), values_after, strict=True)
@@ -83,8 +93,8 @@ def _print_concepts(
         (
             name,
             units.get(name, ""),
-            f"{old:.4g}",
-            f"{new:.4g}",
+            in_words(name, old),
+            in_words(name, new),
             "set" if name in wanted else "follows" if name in follows else "",
         )
         for name, old, new in told
@@ -110,22 +120,39 @@ def _what_would_be(
     import torch
 
     from disentwine.contracts.capabilities import Abducts
-    from disentwine.nn.pictures import to_unit_range
+    from disentwine.nn.pictures import to_uint8, to_unit_range
 
-    after = model.do(picture, wanted)
     if not isinstance(model, Abducts):
+        after = model.do(picture, wanted)
         return after, np.asarray(model.concepts(after))
     with torch.no_grad():
         latents = model.abduct(to_unit_range(torch.from_numpy(picture)[None]))
-        values = model.read(model.intervene(latents, wanted))
-    return after, values[0].numpy()
+        moved = model.intervene(latents, wanted)
+        return to_uint8(model.paint(moved))[0].numpy(), model.read(moved)[0].numpy()
 
 
-def read_values(words: Sequence[str], names: Sequence[str]) -> dict[str, Value]:
+def categories_of(model: Intervenes, dataset: Dataset | None) -> dict[str, tuple[str, ...]]:
+    """The names that values of a concept have, by concept: as the model keeps them, or its data."""
+    from disentwine.models.wanted import category_names
+
+    kept = zip(model.concept_names, getattr(model, "label_values", ()), strict=False)
+    known = dict(kept) or {
+        factor.name: factor.values for factor in (dataset.spec if dataset else ())
+    }
+    return {name: names for name, values in known.items() if (names := category_names(values))}
+
+
+def read_values(
+    words: Sequence[str],
+    names: Sequence[str],
+    categories: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> dict[str, Value]:
     """What concepts are set to, by their names, from words such as `light_angle=60`.
 
-    A move by so much is a function of the old value.
+    A move by so much is a function of the old value, a category its number.
 
+    >>> read_values(["colour=red"], ["colour"], {"colour": ("blue", "red")})
+    {'colour': 1.0}
     >>> wanted = read_values(["light_angle=60", "shadow_length-=2"], ["light_angle", "shadow_length"])
     >>> wanted["light_angle"], wanted["shadow_length"](5.0)
     (60.0, 3.0)
@@ -144,6 +171,9 @@ def read_values(words: Sequence[str], names: Sequence[str]) -> dict[str, Value]:
             )
         if name in wanted:
             raise UsageError(f"{name}: is given twice; give it once")
+        if name in categories:
+            wanted[name] = _category(name, text, sign, categories[name])
+            continue
         try:
             number = float(text)
         except ValueError:
@@ -151,6 +181,20 @@ def read_values(words: Sequence[str], names: Sequence[str]) -> dict[str, Value]:
             raise UsageError(f"{name}: give a number, as in {name}=1.5; {got}") from None
         wanted[name] = partial(operator.add, SIGNS[sign] * number) if sign else number
     return wanted
+
+
+def _category(name: str, text: str, sign: str, names: tuple[str, ...]) -> float:
+    """The number of a category, by its name or that number."""
+    from disentwine.errors import UsageError
+
+    numbers = {str(i): float(i) for i in range(len(names))}
+    numbers |= {each: float(i) for i, each in enumerate(names)}
+    if sign or text not in numbers:
+        got = f"'{sign}='" if sign else f"'{text}'" if text else "nothing"
+        raise UsageError(
+            f"{name}: is one of {', '.join(names)}, as in {name}={names[0]}; got {got}"
+        )
+    return numbers[text]
 
 
 def _free_name() -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -12,10 +12,11 @@ from torch import Tensor
 
 from disentwine.causal.graph import Graph
 from disentwine.causal.knowledge import NOTHING
-from disentwine.contracts.dataset import Dataset, Do, column_index
+from disentwine.contracts.dataset import Dataset, Do
 from disentwine.contracts.model import Batch, Model
 from disentwine.errors import UsageError
 from disentwine.models.labels import label_arguments, learn_graph
+from disentwine.models.wanted import LabelValues, Wanted, label_values
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.pictures import accepts_pictures, answer_in_kind
 
@@ -36,6 +37,8 @@ class CausalModel(Model, Generic[Latents]):
         label_mean: (k,) of the training labels, in their own units.
         label_scale: (k,) their standard deviations.
         learnt_graph: as `Graph.to_json` writes it.
+        label_values: of each concept the names of its categories, or its least and greatest training
+            label; not known of runs that are older than this argument.
     """
 
     fixed_by_data: ClassVar[tuple[str, ...]] = (
@@ -56,11 +59,13 @@ class CausalModel(Model, Generic[Latents]):
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
         learnt_graph: dict[str, Any],
+        label_values: LabelValues = (),
     ) -> None:
         super().__init__()
         self.image_shape = image_shape
         self.label_mean, self.label_scale = label_mean, label_scale
         self.learnt_graph = learnt_graph
+        self.label_values = label_values
         self.concept_names = concept_names
         self.start = Graph.from_json(learnt_graph)
         self.register_buffer("mean", torch.tensor(label_mean))
@@ -75,7 +80,14 @@ class CausalModel(Model, Generic[Latents]):
             options.get("knowledge", NOTHING),
             options.get("discovery", "independence"),
         )
-        return {**fixed, "learnt_graph": graph.to_json()}
+        return {**fixed, **cls.seen_in(dataset), "learnt_graph": graph.to_json()}
+
+    @classmethod
+    def seen_in(cls, dataset: Dataset) -> dict[str, Any]:
+        """The argument `label_values`, of a model whose constructor takes it."""
+        return (
+            {"label_values": label_values(dataset)} if "label_values" in cls.fixed_by_data else {}
+        )
 
     @property
     def graph(self) -> Graph:
@@ -135,18 +147,21 @@ class CausalModel(Model, Generic[Latents]):
 
         Arguments:
             x: images, answered in the form they are given.
-            do: for each concept a value in its label's own unit, a value an image, or a function of
-                the old value; more can be given by keyword.
+            do: for each concept a value in its label's own unit or the name of a category, one an image,
+                or a function of the old values of all images; more can be given by keyword.
         """
-        wanted = self._wanted({**(do or {}), **values}, len(x) if np.ndim(x) == 4 else 1)
+        n = len(x) if np.ndim(x) == 4 else 1
+        wanted = self._wanted({**(do or {}), **values}, n, lambda: self.concepts(x))
+        wanted.check_seen()
         return answer_in_kind(
             self, x, lambda x, rows: self.paint(self._set(self.abduct(x), wanted, rows))
         )
 
     @torch.no_grad()
     def intervene(self, latents: Latents, do: Do) -> Latents:
-        """What `do` paints, for latents that were abducted before: the same values can be given."""
-        wanted = self._wanted(do, len(self.values(latents)))
+        """What `do` paints, for latents that were abducted before: the same values can be given, and
+        numbers between categories, as codes have them."""
+        wanted = self._wanted(do, len(self.values(latents)), lambda: self.read(latents))
         return self._set(latents, wanted, slice(None))
 
     @torch.no_grad()
@@ -164,48 +179,22 @@ class CausalModel(Model, Generic[Latents]):
         """
         if n < 1:
             raise UsageError(f"n: give how many images to draw, 1 or more; got {n}")
-        wanted = self._wanted({**(do or {}), **values}, n)
-        return self.paint(self._set(self.prior(n), wanted, slice(0, n)))
+        latents = self.prior(n)
+        wanted = self._wanted({**(do or {}), **values}, n, lambda: self.read(latents))
+        wanted.check_seen()
+        return self.paint(self._set(latents, wanted, slice(0, n)))
 
-    def _wanted(self, values: Mapping[str, Any], n: int) -> dict[int, Any]:
-        """The place of each concept that is set in n images, and what it is set to."""
-        for name, value in values.items():
-            if callable(value) or (isinstance(value, Tensor) and value.shape in ((), (n,))):
-                continue
-            if np.shape(value) not in ((), (n,)):
-                raise UsageError(f"do: '{name}' needs one value, or one an image")
-            if not np.can_cast(np.asarray(value).dtype, np.float64):
-                raise UsageError(f"do: '{name}' needs a number, got {value!r}")
-        return {
-            column_index(self.concept_names, name, kind="concept"): value
-            for name, value in values.items()
-        }
+    def _wanted(self, do: Mapping[str, Any], n: int, read: Callable[[], Any]) -> Wanted:
+        return Wanted(do, n, names=self.concept_names, seen=self.label_values, read=read)
 
-    def _set(self, latents: Latents, wanted: Mapping[int, Any], rows: slice) -> Latents:
-        """The latents once concepts have the values that are wanted, in their labels' own units."""
+    def _set(self, latents: Latents, wanted: Wanted, rows: slice) -> Latents:
+        """The latents of some rows once concepts have the values that are wanted."""
         now = self.values(latents)
         old = now * self.scale + self.mean
         moved = {}
-        for i, value in wanted.items():
-            new = self._resolve(value, old[:, i], rows, self.concept_names[i])
+        for i, numbers in wanted.numbers.items():
+            new = torch.as_tensor(numbers[rows], dtype=old.dtype, device=old.device)
             # There and back between units costs digits, which setting a fact should not.
             standardised = (new - self.mean[i]) / self.scale[i]
             moved[i] = torch.where(new == old[:, i], now[:, i], standardised)
         return self.move(latents, moved)
-
-    @staticmethod
-    def _resolve(value: Any, old: Tensor, rows: slice, name: str) -> Tensor:
-        """The new value of each image, in the label's own unit."""
-        if callable(value):
-            value, rows = value(old.cpu().double().numpy()), slice(None)
-        if isinstance(value, Tensor):
-            value = value.detach().cpu()
-        if not np.can_cast(np.asarray(value).dtype, np.float64):
-            raise UsageError(f"do: '{name}' needs a number, got {value!r}")
-        new = torch.as_tensor(np.asarray(value), dtype=old.dtype, device=old.device)
-        new = new[rows] if new.ndim else new.expand(len(old))
-        if new.shape != old.shape:
-            raise UsageError(f"do: '{name}' needs one value, or one an image")
-        if not new.isfinite().all():
-            raise UsageError(f"do: '{name}' must be a finite number, got {value}")
-        return new

@@ -16,6 +16,7 @@ from disentwine.contracts.ranges import Count, NonNegative, Positive
 from disentwine.models.backgrounds import median_logits
 from disentwine.models.causal import CausalModel, Edges
 from disentwine.models.onlookers import LEAST_SCALE, CausalGANLatents, Onlookers
+from disentwine.models.wanted import LabelValues
 from disentwine.nn.controller import CausalController
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import DECODERS, Network
@@ -46,8 +47,8 @@ class CausalGAN(CausalModel[CausalGANLatents]):
     M. Kocaoglu, C. Snyder, A. Dimakis and S. Vishwanath, 2017.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph: `for_data` reads them
-            from the data set.
+        image_shape, concept_names, label_mean, label_scale, learnt_graph, label_values: `for_data`
+            reads them from the data set.
         noise: d, numbers for all that the labels do not tell.
         label_weight: of the labeler and the anti-labeler in G's loss.
         slope_weight: of the penalty that keeps the discriminator flat at true images.
@@ -64,6 +65,7 @@ class CausalGAN(CausalModel[CausalGANLatents]):
     (32, 32, 3)
     """
 
+    fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "label_values")
     betas: ClassVar[tuple[float, float]] = (0.5, 0.99)
 
     def __init__(
@@ -74,6 +76,7 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
         learnt_graph: dict[str, Any],
+        label_values: LabelValues = (),
         noise: Count = 8,
         label_weight: NonNegative = 1.0,
         slope_weight: NonNegative = 1.0,
@@ -89,6 +92,7 @@ class CausalGAN(CausalModel[CausalGANLatents]):
             label_mean=label_mean,
             label_scale=label_scale,
             learnt_graph=learnt_graph,
+            label_values=label_values,
         )
         self.noise = noise
         self.label_weight, self.slope_weight = label_weight, slope_weight

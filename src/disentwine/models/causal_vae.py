@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import log
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,10 +12,11 @@ from torch import Tensor
 from disentwine.causal.knowledge import NOTHING, Knowledge
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, Positive, Share
-from disentwine.models.causal import Edges
+from disentwine.models.causal import CausalModel, Edges
 from disentwine.models.labels import Discovery
 from disentwine.models.linear_causes import LinearCausalModel
 from disentwine.models.pixels import Likelihood, PixelDecoder
+from disentwine.models.wanted import LabelValues
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.nn.labelled import LabelledEncoder, hide_rows
@@ -44,8 +45,8 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
     M. Yang et al., 2021.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph: `for_data` reads them
-            from the data set; the graph is learnt from its training labels.
+        image_shape, concept_names, label_mean, label_scale, learnt_graph, label_values: `for_data`
+            reads them from the data set; the graph is learnt from its training labels.
         dimensions: d, numbers a concept.
         alpha: weight of the acyclicity H(A) (eq. 13).
         beta: weight of $l_u$, that A explains the labels (eq. 11).
@@ -69,6 +70,8 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
     (32, 32, 3)
     """
 
+    fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "label_values")
+
     def __init__(
         self,
         *,
@@ -77,6 +80,7 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
         learnt_graph: dict[str, Any],
+        label_values: LabelValues = (),
         dimensions: Count = 4,
         alpha: NonNegative = 1.0,
         beta: NonNegative = 1.0,
@@ -95,6 +99,7 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
             label_mean=label_mean,
             label_scale=label_scale,
             learnt_graph=learnt_graph,
+            label_values=label_values,
         )
         self.dimensions = dimensions
         self.alpha, self.beta, self.gamma = alpha, beta, gamma

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, Positive, Share
 from disentwine.models.backgrounds import median_logits
-from disentwine.models.causal import Edges
+from disentwine.models.causal import CausalModel, Edges
 from disentwine.models.code_opponent import (
     Divergence,
     code_discriminator,
@@ -24,6 +24,7 @@ from disentwine.models.code_opponent import (
 )
 from disentwine.models.labels import complete_labels
 from disentwine.models.linear_causes import LinearCausalModel
+from disentwine.models.wanted import LabelValues
 from disentwine.nn.concept_codes import ConceptCodes
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.injective import OverBackground, leaky, smallest_singular_values
@@ -63,8 +64,8 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     Reference: Causal Representation Learning via WAE, Y. Noh, H. Lee and S. Jung, 2022.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph: `for_data` reads them
-            from the data set; the graph is learnt from its training labels.
+        image_shape, concept_names, label_mean, label_scale, learnt_graph, label_values: `for_data`
+            reads them from the data set; the graph is learnt from its training labels.
         divergence: D, "mmd" or "gan": a discriminator of codes, which the model plays against.
         dimensions: d, numbers a concept.
         lambda_1: weight of D beside squared errors summed over pixels.
@@ -89,6 +90,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     (32, 32, 3)
     """
 
+    fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "label_values")
     opponent_training: OpponentTraining
 
     def __init__(
@@ -99,6 +101,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
         learnt_graph: dict[str, Any],
+        label_values: LabelValues = (),
         divergence: Divergence = "mmd",
         dimensions: Count = 4,
         lambda_1: NonNegative = 10.0,
@@ -121,6 +124,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
             label_mean=label_mean,
             label_scale=label_scale,
             learnt_graph=learnt_graph,
+            label_values=label_values,
         )
         self.divergence = divergence
         self.dimensions = dimensions

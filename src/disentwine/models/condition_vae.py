@@ -15,6 +15,7 @@ from disentwine.contracts.ranges import Count, Positive, Share
 from disentwine.models.causal import CausalModel
 from disentwine.models.labels import complete_labels, label_arguments
 from disentwine.models.pixels import Likelihood, PixelDecoder
+from disentwine.models.wanted import LabelValues
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.label_table import LabelTable
 from disentwine.nn.labelled import LabelledEncoder, hide_rows
@@ -36,7 +37,8 @@ class ConditionVAE(CausalModel[Tensor]):
     Conditional Generative Models, K. Sohn et al., 2015.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale: `for_data` reads them from the data set.
+        image_shape, concept_names, label_mean, label_scale, label_values: `for_data` reads them from
+            the data set.
         dimensions: d, numbers a concept.
         label_deviation: $\lambda_2$, 1 in the paper; smaller ties concepts more closely to labels.
         label_dropout: share of training images whose labels the encoder is not shown.
@@ -50,8 +52,9 @@ class ConditionVAE(CausalModel[Tensor]):
     (32, 32, 3)
     """
 
-    fixed_by_data: ClassVar[tuple[str, ...]] = tuple(
-        name for name in CausalModel.fixed_by_data if name != "learnt_graph"
+    fixed_by_data: ClassVar[tuple[str, ...]] = (
+        *(name for name in CausalModel.fixed_by_data if name != "learnt_graph"),
+        "label_values",
     )
 
     def __init__(
@@ -61,6 +64,7 @@ class ConditionVAE(CausalModel[Tensor]):
         concept_names: tuple[str, ...],
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
+        label_values: LabelValues = (),
         dimensions: Count = 4,
         label_deviation: Positive = 1.0,
         label_dropout: Share = 0.5,
@@ -73,6 +77,7 @@ class ConditionVAE(CausalModel[Tensor]):
             label_mean=label_mean,
             label_scale=label_scale,
             learnt_graph=Graph.from_edges(concept_names, ()).to_json(),
+            label_values=label_values,
         )
         self.dimensions = dimensions
         self.label_deviation = label_deviation
@@ -86,7 +91,7 @@ class ConditionVAE(CausalModel[Tensor]):
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
-        return label_arguments(dataset, needed_by=cls.__name__)
+        return label_arguments(dataset, needed_by=cls.__name__) | cls.seen_in(dataset)
 
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:
