@@ -57,6 +57,18 @@ def test_actions_go_by_name_or_number_and_repeat(small: Builder, images: np.ndar
     assert np.array_equal(model.apply(images, [], times=5), model.reconstruct(images))
 
 
+def test_codes_of_pictures_decode_to_their_reconstructions(
+    small: Builder, images: np.ndarray
+) -> None:
+    model = small()
+    codes = model.represent(images)
+    assert isinstance(codes, np.ndarray)
+    painted = (255 * model.decode(codes).permute(0, 2, 3, 1)).round().byte().numpy()
+    assert np.array_equal(painted, model.reconstruct(images))
+    with pytest.raises(UsageError, match="as `represent` of this model does"):
+        model.decode(codes[:, 1:])
+
+
 def test_wrong_actions_are_told(small: Builder, images: np.ndarray) -> None:
     with pytest.raises(UsageError, match="rivals need known actions"):
         small(rivals=2, labels="latent")

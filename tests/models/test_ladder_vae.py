@@ -251,6 +251,40 @@ def test_codes_decode_to_the_reconstruction(kind: Kind, likelihood: str) -> None
 
 
 @BOTH
+def test_codes_of_pictures_decode_to_their_reconstructions(kind: Kind) -> None:
+    """Pictures are answered by arrays, which `decode` takes like tensors; so is one picture."""
+    model = livelier(build(kind))
+    pictures = (255 * images().permute(0, 2, 3, 1)).byte().numpy()
+    expected = model.reconstruct(images())
+    codes = model.represent(pictures)
+    assert isinstance(codes, np.ndarray)
+    for of_all in (codes, codes.astype(np.float64), codes.tolist(), torch.from_numpy(codes)):
+        torch.testing.assert_close(model.decode(of_all), expected, rtol=1e-4, atol=1e-5)
+    alone = model.decode(model.represent(pictures[0]))
+    torch.testing.assert_close(alone, expected[:1], rtol=1e-4, atol=1e-5)
+    lowest = model.represent(pictures, layer=1)
+    torch.testing.assert_close(model.decode(lowest, layer=1), expected, rtol=1e-4, atol=1e-5)
+
+
+@BOTH
+def test_wrong_codes_layers_and_counts_are_refused(kind: Kind) -> None:
+    model = build(kind)
+    for codes in (np.zeros((3, 11)), torch.zeros(3, 13), np.zeros((1, 3, 12)), 0.5):
+        with pytest.raises(UsageError, match=r"give \(n, 12\)"):
+            model.decode(codes)
+    with pytest.raises(UsageError, match=r"codes of layer 2 \(3, 12\): give \(n, 4\)"):
+        model.decode(np.zeros((3, 12)), layer=2)
+    with pytest.raises(UsageError, match="array or tensor of numbers"):
+        model.decode([["high"]])
+    for n in (0, -1, 2.5):
+        with pytest.raises(UsageError, match="1 or more"):
+            model.sample(n)
+    assert model.represent(images(), layer=np.int64(2)).shape == (6, 4)
+    with pytest.raises(UsageError, match="choose from 1"):
+        model.represent(images(), layer=np.int64(4))
+
+
+@BOTH
 def test_codes_have_the_divergences_of_their_layers(kind: Kind) -> None:
     model = livelier(build(kind)).eval()
     q = model.posterior(images())

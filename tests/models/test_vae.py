@@ -1,10 +1,12 @@
 """The VAE and the beta-VAE against their equations."""
 
+import numpy as np
 import pytest
 import torch
 
 from disentwine import VAE, BetaVAE
 from disentwine.contracts.model import Batch
+from disentwine.errors import UsageError
 from disentwine.objectives.elbo import kl_to_standard_normal
 from disentwine.training.trainer import fixed_noise
 
@@ -90,3 +92,17 @@ def test_posterior_samples_have_the_posterior_moments() -> None:
             z = (repeated.sample() - q.mean) / (0.5 * q.log_variance).exp()
     assert (z.mean(0).abs() < 4.5 / n**0.5).all()
     assert ((z.var(0) - 1).abs() < 4.5 * (2 / n) ** 0.5).all()
+
+
+def test_codes_of_pictures_decode_to_their_reconstructions() -> None:
+    model = VAE(image_shape=(16, 16, 3), latent=4)
+    pictures = np.random.default_rng(0).integers(0, 256, (5, 16, 16, 3), dtype=np.uint8)
+    codes = model.represent(pictures)
+    assert isinstance(codes, np.ndarray)
+    painted = (255 * model.decode(codes).permute(0, 2, 3, 1)).round().byte().numpy()
+    np.testing.assert_array_equal(painted, model.reconstruct(pictures))
+    assert torch.equal(model.decode(codes), model.decode(torch.from_numpy(codes)))
+    with pytest.raises(UsageError, match=r"codes \(5, 3\): give \(n, 4\)"):
+        model.decode(codes[:, :3])
+    with pytest.raises(UsageError, match="1 or more"):
+        model.sample(-1)

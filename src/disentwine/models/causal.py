@@ -14,9 +14,9 @@ from disentwine.causal.graph import Graph
 from disentwine.causal.knowledge import NOTHING
 from disentwine.contracts.dataset import Dataset, Do
 from disentwine.contracts.model import Batch, Model
-from disentwine.errors import UsageError
 from disentwine.models.labels import label_arguments, learn_graph
 from disentwine.models.wanted import LabelValues, Wanted, label_values
+from disentwine.nn.codes import check_count
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.pictures import accepts_pictures, answer_in_kind
 
@@ -177,8 +177,7 @@ class CausalModel(Model, Generic[Latents]):
             n: how many.
             do: what concepts are set to in all or each of them, as for `do`; their effects follow.
         """
-        if n < 1:
-            raise UsageError(f"n: give how many images to draw, 1 or more; got {n}")
+        check_count(n)
         latents = self.prior(n)
         wanted = self._wanted({**(do or {}), **values}, n, lambda: self.read(latents))
         wanted.check_seen()

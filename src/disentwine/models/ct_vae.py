@@ -27,6 +27,7 @@ from disentwine.models.action_losses import (
 )
 from disentwine.models.mcq_vae import MCQVAE
 from disentwine.models.pixels import Likelihood
+from disentwine.nn.codes import as_codes
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.grid import Reduction, grid_of
 from disentwine.nn.messages import Messages
@@ -264,9 +265,11 @@ class CTVAE(Model):
         """Which code each sub-vector of images becomes, (n, nodes), as numbers."""
         return self.indices(x).to(x.dtype)
 
-    def decode(self, codes: Tensor) -> Tensor:
-        """The mean image of codes (n, nodes); numbers between codes become the nearest."""
-        return self.autoencoder.decode(codes)
+    def decode(self, codes: Any) -> Tensor:
+        """The mean image of codes (n, nodes), an array or a tensor; numbers between codes become the
+        nearest."""
+        nodes, weight = self.autoencoder.nodes, next(self.parameters())
+        return self.autoencoder.decode(as_codes(codes, width=nodes, like=weight))
 
     @accepts_pictures
     def reconstruct(self, x: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
@@ -15,6 +16,7 @@ from disentwine.contracts.model import Batch, Losses, Model
 from disentwine.contracts.ranges import Count, NonNegativeInt
 from disentwine.errors import UsageError
 from disentwine.models.pixels import Likelihood
+from disentwine.nn.codes import as_codes, check_count
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.ends import Centred, features_to_pixels, pixels_to_features
 from disentwine.nn.gaussian import DiagonalGaussian
@@ -206,13 +208,23 @@ class HierarchicalModel(Model):
         """Each image decoded from its posterior mean, in the form it was given."""
         return self._image(self.infer(x, draw=at_mean)[0].z)
 
-    def decode(self, codes: Tensor, layer: int | None = None) -> Tensor:
-        r"""The mean image of each code; or of latents $z_i$ of one layer, those below at their mean."""
+    def decode(self, codes: ArrayLike | Tensor, layer: int | None = None) -> Tensor:
+        r"""The mean image of each code; or of latents $z_i$ of one layer, those below at their mean.
+
+        Arguments:
+            codes: (n, d), an array or a tensor, as `represent` has them.
+            layer: the one that they are of; all layers where none is given.
+        """
+        weight = next(self.parameters())
         with evaluating(self):
             if layer is not None:
-                still = [codes.new_zeros(())] * self._index(layer)
-                return self._image(self._descend(codes, still))
-            *below, top = torch.split(codes, list(self.layers), dim=1)
+                i = self._index(layer)
+                z = as_codes(
+                    codes, width=self.layers[i], like=weight, what=f"codes of layer {i + 1}"
+                )
+                return self._image(self._descend(z, [z.new_zeros(())] * i))
+            z = as_codes(codes, width=sum(self.layers), like=weight)
+            *below, top = torch.split(z, list(self.layers), dim=1)
             return self._image(self._descend(top, below))
 
     def sample(
@@ -226,6 +238,7 @@ class HierarchicalModel(Model):
             codes: (n or 1, size) latents of that layer, as `represent(x, layer=i)` has them; drawn from
                 the prior where none are given.
         """
+        check_count(n)
         if codes is None and layer is not None:
             raise UsageError(f"layer={layer}: also give that layer's codes to start from")
         index = self._index(len(self.layers) if layer is None else layer)
@@ -257,8 +270,8 @@ class HierarchicalModel(Model):
         return output.chunk(2, dim=1)[0].clamp(0, 1)
 
     def _index(self, layer: int) -> int:
-        if not isinstance(layer, int) or not 1 <= layer <= len(self.layers):
+        if not isinstance(layer, int | np.integer) or not 1 <= layer <= len(self.layers):
             raise UsageError(
                 f"layer={layer!r}: choose from 1, next to the image, to {len(self.layers)}"
             )
-        return layer - 1
+        return int(layer) - 1

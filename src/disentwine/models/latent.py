@@ -14,6 +14,7 @@ from disentwine.models.pixels import (
     mean_pixels,
     pixel_log_likelihood,
 )
+from disentwine.nn.codes import as_codes, check_count
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.gaussian import DiagonalGaussian
 from disentwine.nn.networks import DECODERS, ENCODERS, Network
@@ -73,9 +74,14 @@ class LatentModel(Model):
         return log_likelihood.view(samples, len(x)) + log_ratio
 
     @torch.no_grad()
-    def decode(self, codes: Tensor) -> Tensor:
-        """The mean image of each code, (n, channels, height, width) in [0, 1]."""
-        return mean_pixels(self.decoder(codes), self.log_scale)
+    def decode(self, codes: Any) -> Tensor:
+        """The mean image of each code, (n, channels, height, width) in [0, 1].
+
+        Arguments:
+            codes: (n, latent), an array or a tensor.
+        """
+        z = as_codes(codes, width=self.latent, like=next(self.parameters()))
+        return mean_pixels(self.decoder(z), self.log_scale)
 
     @accepts_pictures
     def represent(self, x: Tensor) -> Tensor:
@@ -90,5 +96,6 @@ class LatentModel(Model):
     @torch.no_grad()
     def sample(self, n: int) -> Tensor:
         """Images decoded from the prior, (n, channels, height, width) in [0, 1]."""
+        check_count(n)
         weight: Any = next(self.parameters())
         return self.decode(torch.randn(n, self.latent, device=weight.device, dtype=weight.dtype))
