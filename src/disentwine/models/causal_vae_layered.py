@@ -40,9 +40,10 @@ class LayeredCausalVAE(LayeredModel):
     images (see `causal.grouping`).
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes: `for_data`
-            reads them from the data set; the graph, the groups of concepts and the part of the
-            image that each group is seen in are learnt from its training split.
+        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes, levels:
+            `for_data` reads them from the data set; the graph, the groups of concepts, the part of the
+            image that each group is seen in and the values of effects that have few are learnt from
+            its training split.
         tightness: s, the standard deviation of a concept around its label, in those of the label.
         label_share: share of the labelled training images that are painted from their labels, not
             their codes.
@@ -69,6 +70,7 @@ class LayeredCausalVAE(LayeredModel):
         learnt_graph: dict[str, Any],
         groups: tuple[tuple[int, ...], ...],
         boxes: tuple[Box, ...],
+        levels: tuple[tuple[float, ...], ...] = (),
         tightness: Positive = 0.001,
         label_share: Probability = 1.0,
         abduction: Abduction = "network",
@@ -84,6 +86,7 @@ class LayeredCausalVAE(LayeredModel):
             learnt_graph=learnt_graph,
             groups=groups,
             boxes=boxes,
+            levels=levels,
             tightness=tightness,
             label_share=label_share,
             edges=edges,
@@ -101,11 +104,11 @@ class LayeredCausalVAE(LayeredModel):
     def codes(self, x: Tensor) -> Tensor:
         return self.posterior(x).mean
 
-    def abduct(self, x: Tensor) -> Tensor:
+    def settled(self, x: Tensor) -> Tensor:
         if self.abduction not in get_args(Abduction):
             choices = " or ".join(repr(way) for way in get_args(Abduction))
             raise UsageError(f"abduction={self.abduction!r}: choose {choices}")
-        z = super().abduct(x)
+        z = super().settled(x)
         return z if self.abduction == "network" else self._fitted(x, z)
 
     @torch.no_grad()

@@ -40,8 +40,8 @@ class LayeredCausalWAE(LayeredModel):
     Reference: Causal Representation Learning via WAE, Y. Noh, H. Lee and S. Jung, 2022.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes: `for_data`
-            reads them from the data set, as for `LayeredCausalVAE`.
+        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes, levels:
+            `for_data` reads them from the data set, as for `LayeredCausalVAE`.
         divergence: D, "mmd" or "gan": a discriminator of codes, which the model plays against.
         lambda_1: weight of D beside squared errors summed over pixels.
         lambda_2: weight of H.
@@ -71,6 +71,7 @@ class LayeredCausalWAE(LayeredModel):
         learnt_graph: dict[str, Any],
         groups: tuple[tuple[int, ...], ...],
         boxes: tuple[Box, ...],
+        levels: tuple[tuple[float, ...], ...] = (),
         divergence: Divergence = "mmd",
         lambda_1: NonNegative = 10.0,
         lambda_2: NonNegative = 100.0,
@@ -90,6 +91,7 @@ class LayeredCausalWAE(LayeredModel):
             learnt_graph=learnt_graph,
             groups=groups,
             boxes=boxes,
+            levels=levels,
             tightness=tightness,
             label_share=label_share,
             edges=edges,
@@ -153,4 +155,4 @@ class LayeredCausalWAE(LayeredModel):
     @torch.no_grad()
     def injectivity(self, x: Tensor) -> Tensor:
         """The smallest singular value (n,) of the decoder's Jacobian at the code of each image."""
-        return smallest_singular_values(self.decoder, self.abduct(x))
+        return smallest_singular_values(self.decoder, self.settled(x))

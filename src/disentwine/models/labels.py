@@ -19,6 +19,9 @@ from disentwine.errors import DataError, UsageError
 COARSEST = 1e5
 """Deviations that labels may lie away from zero: a float32 has seven digits."""
 
+MOST_LEVELS = 8
+"""Values of an effect that count as few: a learnt density of noise could put a peak on each of them."""
+
 Discovery = Literal["independence", "least-squares"]
 
 
@@ -56,6 +59,23 @@ def complete_labels(dataset: Dataset) -> FloatArray:
     """The rows (n, k) of the training labels in which none is missing."""
     labels = dataset.factors[dataset.split["train"]]
     return labels[np.isfinite(labels).all(axis=1)]
+
+
+def effect_levels(dataset: Dataset, graph: Graph) -> tuple[tuple[float, ...], ...]:
+    """For each concept its values, where it is an effect that has few or is a category; none elsewhere.
+
+    Arguments:
+        dataset: its training labels count.
+        graph: what is an effect.
+    """
+    values = [tuple(np.unique(column).tolist()) for column in complete_labels(dataset).T]
+    return tuple(
+        found
+        if graph.parents(factor.name)
+        and (len(found) <= MOST_LEVELS or factor.kind == "categorical")
+        else ()
+        for factor, found in zip(dataset.spec, values, strict=True)
+    )
 
 
 def enough_labels(dataset: Dataset, *, to_learn: str, otherwise: str = "") -> FloatArray:

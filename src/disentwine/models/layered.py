@@ -14,10 +14,11 @@ from disentwine.causal.knowledge import Knowledge
 from disentwine.contracts.dataset import Dataset
 from disentwine.models.backgrounds import median_logits
 from disentwine.models.causal import CausalModel, Edges
-from disentwine.models.labels import complete_labels
+from disentwine.models.labels import complete_labels, effect_levels
 from disentwine.models.regions import box_around, learn_regions
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.label_table import LabelTable
+from disentwine.nn.levels import Levels, chances
 from disentwine.nn.mixture import GaussianMixture
 from disentwine.nn.networks import Network
 from disentwine.nn.painters import SHARING, Box, LayeredDecoder, Painters, fourier_features
@@ -33,11 +34,14 @@ class LayeredModel(CausalModel[Tensor]):
     r"""$z_i = f_i(z_{pa(i)}) + n_i$ with a network $f_i$ each, codes z that are tied to the labels, and an
     image that is painted in layers, each from the few concepts that its pixels depend on.
 
+    Of an effect that has few values, $f_i$ says how likely each is, and an image keeps the quantile at
+    which its own lies (see `Levels`): under other causes it has the value there, one of the few.
+
     A subclass adds how codes are read from images, and its `loss`.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes: as the data
-            set decides them.
+        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes, levels: as the
+            data set decides them.
         tightness: s, the standard deviation of a concept around its label, in those of the label.
         label_share: share of the training images that are painted from their labels, not their codes.
         edges, knowledge: what was known of the graph.
@@ -49,7 +53,12 @@ class LayeredModel(CausalModel[Tensor]):
     noise_mean: Tensor
     encoder_error: Tensor
     mechanism_error: Tensor
-    fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "groups", "boxes")
+    fixed_by_data: ClassVar[tuple[str, ...]] = (
+        *CausalModel.fixed_by_data,
+        "groups",
+        "boxes",
+        "levels",
+    )
 
     def __init__(
         self,
@@ -61,6 +70,7 @@ class LayeredModel(CausalModel[Tensor]):
         learnt_graph: dict[str, Any],
         groups: tuple[tuple[int, ...], ...],
         boxes: tuple[Box, ...],
+        levels: tuple[tuple[float, ...], ...],
         tightness: float,
         label_share: float,
         edges: Edges | None,
@@ -78,6 +88,7 @@ class LayeredModel(CausalModel[Tensor]):
         )
         self.groups = groups
         self.boxes = boxes
+        self.levels = levels
         self.tightness = tightness
         self.label_share = label_share
         self.edges, self.knowledge = edges, knowledge
@@ -92,13 +103,24 @@ class LayeredModel(CausalModel[Tensor]):
             for i, name in enumerate(concept_names)
             if self.start.parents(name)
         }
+        # A model that was saved before there were levels says nothing of them.
+        few = {i: levels[i] for i in self.causes if levels and levels[i]}
+        self.few = tuple(few)
         self.mechanisms = nn.ModuleDict(
             {
-                str(i): perceptron([len(causes) * (1 + 2 * FREQUENCIES), 128, 128, 1])
+                str(i): perceptron([len(causes) * (1 + 2 * FREQUENCIES), 128, 128, outputs])
                 for i, causes in self.causes.items()
+                for outputs in [len(few[i]) - 1 if i in few else 1]
             }
         )
-        self.noise = nn.ModuleDict({str(i): GaussianMixture(least=tightness) for i in self.causes})
+        self.noise = nn.ModuleDict(
+            {
+                str(i): Levels(((torch.tensor(few[i]) - self.mean[i]) / self.scale[i]).tolist())
+                if i in few
+                else GaussianMixture(least=tightness)
+                for i in self.causes
+            }
+        )
 
         # A mechanism and its noise share a constant, which only the mean of noise tells.
         self.register_buffer("noise_mean", torch.zeros(len(concept_names)))
@@ -116,9 +138,11 @@ class LayeredModel(CausalModel[Tensor]):
     ) -> tuple[dict[str, Any], Tensor]:
         """The arguments that the data set decides, and the region of each group."""
         fixed = super().data_arguments(dataset, options)
-        groups, regions = learn_regions(dataset, Graph.from_json(fixed["learnt_graph"]))
+        graph = Graph.from_json(fixed["learnt_graph"])
+        groups, regions = learn_regions(dataset, graph)
         boxes = tuple(box_around(region) for region in regions)
-        return fixed | {"groups": groups, "boxes": boxes}, regions
+        levels = effect_levels(dataset, graph)
+        return fixed | {"groups": groups, "boxes": boxes, "levels": levels}, regions
 
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:
@@ -136,18 +160,22 @@ class LayeredModel(CausalModel[Tensor]):
         """Standardised concepts (n, k) as they are read from images."""
 
     def mechanism(self, i: int, z: Tensor) -> Tensor:
-        """$f_i$ of a concept's causes, (n,): what they say it is on average."""
-        return self._fitted_mechanism(i, z) + self.noise_mean[i]
+        """What a concept's causes say that it is on average, (n,)."""
+        f, noise = self._of_causes(i, z), self.noise[str(i)]
+        return noise.mean(f) if isinstance(noise, Levels) else f[:, 0] + self.noise_mean[i]
 
-    def _fitted_mechanism(self, i: int, z: Tensor) -> Tensor:
-        """The same but for a constant, which the likelihood leaves to the noise's density."""
-        effect: Tensor = self.mechanisms[str(i)](
-            fourier_features(z[:, self.causes[i]], FREQUENCIES)
-        )
-        return effect[:, 0]
+    def _of_causes(self, i: int, z: Tensor) -> Tensor:
+        """$f_i$ of a concept's causes: (n, 1) but for a constant, which the likelihood leaves to the
+        noise's density, or what `Levels` takes."""
+        f: Tensor = self.mechanisms[str(i)](fourier_features(z[:, self.causes[i]], FREQUENCIES))
+        return f
 
-    def _density(self, i: int) -> GaussianMixture:
-        return cast(GaussianMixture, self.noise[str(i)])
+    def _log_likelihood(self, i: int, u: Tensor) -> Tensor:
+        """Of the labels (n,) of an effect, given those of its causes."""
+        f, noise = self._of_causes(i, u), self.noise[str(i)]
+        if isinstance(noise, Levels):
+            return noise.log_probability(u[:, i], f)
+        return cast(GaussianMixture, noise).log_density(u[:, i] - f[:, 0])
 
     def labels_to_paint(self, u: Tensor, labelled: Tensor) -> tuple[Tensor, Tensor]:
         """(n, 1) which images are painted from their labels, and those labels (n, k), with noise.
@@ -161,16 +189,20 @@ class LayeredModel(CausalModel[Tensor]):
 
     def mechanism_terms(self, u: Tensor, labelled: Tensor) -> dict[str, Tensor]:
         r"""$-\sum_i \log p_i(u_i - f_i(u_{pa(i)}))$ of labels, (n,), with a density $p_i$ learnt for each
-        mechanism's noise; nothing where there are none."""
+        mechanism's noise, and $-\log p_i(u_i | u_{pa(i)})$ where an effect has few values; nothing where
+        there are no mechanisms."""
         if not self.causes:
             return {}
-        unlikely = [
-            -self._density(i).log_density(u[:, i] - self._fitted_mechanism(i, u))
-            for i in self.causes
-        ]
+        unlikely = [-self._log_likelihood(i, u) for i in self.causes]
         return {"mechanisms": torch.stack(unlikely).sum(0) * labelled}
 
     def abduct(self, x: Tensor) -> Tensor:
+        """Codes (n, k), and a number for each effect of few values: where between the quantiles that its
+        value leaves open. Nothing in an image tells it, so it is drawn, once and for all of this image."""
+        return torch.cat([self.settled(x), chances(x, len(self.few))], dim=1)
+
+    def settled(self, x: Tensor) -> Tensor:
+        """Codes (n, k) as they are painted: what was read, once causes have had their say."""
         return self.merge(self.codes(x))
 
     def merge(self, z: Tensor) -> Tensor:
@@ -209,7 +241,7 @@ class LayeredModel(CausalModel[Tensor]):
         if not labelled.any():
             return
         z, u = z[labelled], u[labelled]
-        for i in self.causes:
+        for i in self.causes.keys() - set(self.few):
             self.noise_mean[i] += ERROR_PACE * (u[:, i] - self.mechanism(i, u)).mean()
         merged = self.merge(z)
         self.encoder_error.lerp_((z - u).square().mean(0), ERROR_PACE)
@@ -220,20 +252,31 @@ class LayeredModel(CausalModel[Tensor]):
     def prior(self, n: int) -> Tensor:
         """Labels of training images, which bring causes, effects and their noise along."""
         u = self.labels.draw(n)
-        return u + self.tightness * torch.randn_like(u)
+        chance = torch.rand(n, len(self.few), device=u.device)
+        return torch.cat([u + self.tightness * torch.randn_like(u), chance], dim=1)
 
     def values(self, latents: Tensor) -> Tensor:
-        return latents
+        return latents[:, : len(self.concept_names)]
 
     def move(self, latents: Tensor, moved: Mapping[int, Tensor]) -> Tensor:
-        """Effects keep the noise they had: $z_i' = f_i(z_{pa}') + (z_i - f_i(z_{pa}))$."""
+        """Effects keep the noise they had: $z_i' = f_i(z_{pa}') + (z_i - f_i(z_{pa}))$, or the quantile
+        where they have few values."""
         now = list(latents.unbind(1))
         for i, value in moved.items():
             now[i] = value
         for i in self.following(moved):
-            change = self.mechanism(i, torch.stack(now, dim=1)) - self.mechanism(i, latents)
-            now[i] = latents[:, i] + change
+            now[i] = self._carried(i, latents, torch.stack(now, dim=1))
         return torch.stack(now, dim=1)
+
+    def _carried(self, i: int, before: Tensor, now: Tensor) -> Tensor:
+        """An effect (n,) with what was its own before, and the causes it has now."""
+        noise = self.noise[str(i)]
+        if not isinstance(noise, Levels):
+            return before[:, i] + (self.mechanism(i, now) - self.mechanism(i, before))
+        chance = before[:, len(self.concept_names) + self.few.index(i)]
+        return noise.carried(
+            before[:, i], self._of_causes(i, before), self._of_causes(i, now), chance
+        )
 
     def paint(self, latents: Tensor) -> Tensor:
         image: Tensor = self.decoder(latents)
