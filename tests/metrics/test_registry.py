@@ -1,6 +1,7 @@
 """Every metric keeps its promises, and every check notices when one does not."""
 
 import importlib
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -59,6 +60,14 @@ def test_range(name: str) -> None:
 )
 def test_declared_invariances(name: str, invariance: str) -> None:
     check_invariance(light(name), invariance)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_metric_takes_is_what_its_function_takes(name: str) -> None:
+    metric = METRICS[name]
+    taken = inspect.signature(metric.function).parameters
+    declared = (metric.takes_kinds, metric.takes_inactive, metric.takes_names)
+    assert declared == tuple(key in taken for key in ("kinds", "inactive", "discrete_codes"))
 
 
 NAMING = [name for name in NAMES if METRICS[name].takes_names]

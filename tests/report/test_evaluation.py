@@ -15,6 +15,7 @@ from disentwine.contracts.model import Batch, Losses
 from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.metrics.activity import active_units
+from disentwine.metrics.modularity import explicitness
 from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.metrics.registry import METRICS
 from disentwine.metrics.sap import sap
@@ -212,6 +213,30 @@ def test_the_concept_with_the_fewest_labels_is_named_where_too_few_images_have_a
     found = score_codes(codes, v, [Factor("a"), Factor("b"), Factor("c")], metrics=["mig"])
     assert found.scores == []
     assert "'c' is on 2 of 9: label more of them" in found.skipped["mig"]
+
+
+def test_values_are_means_over_seeds_with_their_spread() -> None:
+    rng = np.random.default_rng(0)
+    v = rng.integers(0, 4, (120, 2)).astype(float)
+    codes, spec = v + rng.normal(size=v.shape), [Factor("a"), Factor("b")]
+    each = [explicitness(codes, v, seed=seed) for seed in (3, 8)]
+    first, second = (score.value for score in each)
+    assert abs(first - second) > 0.01
+    (found,) = score_codes(codes, v, spec, metrics=["explicitness"], seeds=(3, 8)).scores
+    assert found.value == pytest.approx((first + second) / 2)
+    assert found.details["spread"] == pytest.approx(abs(first - second) / np.sqrt(2))
+    assert (found.details["seeds"], found.noise_floor) == (2, each[0].noise_floor)
+    (alone,) = score_codes(codes, v, spec, metrics=["explicitness"], seeds=(8,)).scores
+    assert (alone.value, alone.details["spread"], alone.details["seeds"]) == (second, None, 1)
+
+
+def test_metrics_are_told_which_factors_are_names() -> None:
+    """A code that swaps two of three names tells them all; as numbers they correlate by 1/2."""
+    v = np.tile([0.0, 1.0, 2.0], 20)[:, None]
+    codes = np.tile([0.0, 2.0, 1.0], 20)[:, None]
+    for kind, expected in (("categorical", 1), ("continuous", 1 / 4)):
+        (found,) = score_codes(codes, v, [Factor("shape", kind)], metrics=["sap"]).scores
+        assert found.value == pytest.approx(expected)
 
 
 def test_seeds_may_come_one_by_one() -> None:
