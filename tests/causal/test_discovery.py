@@ -179,6 +179,17 @@ def test_a_known_graph_is_only_weighed(as_networkx: bool) -> None:
     assert graph.confidence[flow_, hole] < 0.5 < graph.confidence[ball, height]
 
 
+def test_of_a_known_graph_edges_count_and_not_their_weights() -> None:
+    x, names, truth = labels("flow", 0, 0.1)
+    known = nx.DiGraph()
+    known.add_nodes_from(names)
+    known.add_edges_from(truth.edges, weight=0.0)
+    assert set(discover(x, names, known=known).edges) == set(truth.edges)
+    known.add_node("lone")
+    with pytest.raises(UsageError, match="'lone'"):
+        discover(x, names, known=known)
+
+
 def test_local_search_finds_what_all_graphs_would() -> None:
     for seed in range(3):
         x, names, _ = labels("flow", seed, 0.1)

@@ -69,6 +69,12 @@ def test_a_plain_networkx_graph_gets_weights_of_one() -> None:
     assert graph != Graph.from_edges(("a", "c"), [("a", "c")])
 
 
+def weighted(weight: float) -> nx.DiGraph:
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", weight=weight)
+    return graph
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -83,6 +89,7 @@ def test_a_plain_networkx_graph_gets_weights_of_one() -> None:
         (lambda: Graph.from_json({"names": ["a"]}), "'weights'"),
         (lambda: Graph.from_networkx(nx.DiGraph([("a", "b")]), ("a", "c")), "'b', 'c'"),
         (lambda: Graph.from_edges(("a",), []).parents("b"), "no factor 'b'"),
+        (lambda: Graph.from_networkx(weighted(0)), "a -> b has weight 0"),
     ],
 )
 def test_what_is_wrong_is_named(make: object, message: str) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from disentwine.causal import discover_linear
+from disentwine.causal import discover_linear, linear
 from disentwine.causal.linear import _acyclicity
 from disentwine.errors import DataError, UsageError
 from disentwine.objectives.acyclicity import acyclicity
@@ -73,3 +73,20 @@ def test_learning_is_watched_from_an_empty_start_to_the_end() -> None:
     chosen = watched.adjacency
     np.testing.assert_allclose(path[-1][chosen], watched.weights[chosen], rtol=1e-3)
     assert len({step.tobytes() for step in path}) > 3
+
+
+def test_the_weakest_edge_of_a_cycle_goes_however_long_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """H(A) of a ring of twelve is lost beside 12 in double precision. Edges on no cycle stay."""
+    k = 13
+    found = np.zeros((k, k))
+    found[:12, :12] = 0.4 * np.roll(np.eye(12), 1, axis=1)
+    found[4, 5], found[3, 12] = -0.35, 0.305
+    assert _acyclicity(found)[0] == 0
+    monkeypatch.setattr(linear, "_augmented_lagrangian", lambda x, sparsity, on_step: found.copy())
+    labels = np.random.default_rng(0).normal(size=(50, k))
+    graph = discover_linear(labels, [f"n{i}" for i in range(k)])
+    expected = found.copy()
+    expected[4, 5] = 0
+    np.testing.assert_array_equal(graph.weights, expected)

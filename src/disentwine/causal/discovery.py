@@ -135,8 +135,10 @@ def _resampled(x: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 def _parents(known: Graph | nx.DiGraph, names: tuple[str, ...]) -> Dag:
     graph = known.to_networkx() if isinstance(known, Graph) else known
-    adjacency = Graph.from_networkx(graph, names).adjacency
-    return bits_of_columns(adjacency)
+    # Its weights are what is to be worked out, and say nothing here.
+    edges = graph.__class__(graph.edges())
+    edges.add_nodes_from(graph)
+    return bits_of_columns(Graph.from_networkx(edges, names).adjacency)
 
 
 def _weights(terms: Terms, dag: Dag) -> FloatArray:

@@ -42,11 +42,9 @@ class Graph:
             self._confidence = _frozen(confidence, len(self._names), "confidence")
             if self._confidence.min(initial=0) < 0 or self._confidence.max(initial=0) > 1:
                 raise UsageError("confidence must be from 0 to 1")
-        cycle = _find_cycle(self._names, self.adjacency)
-        if cycle:
-            raise UsageError(
-                f"the graph has a cycle: {' -> '.join(cycle)}; remove one of its edges"
-            )
+        if cycle := find_cycle(self.adjacency):
+            path = " -> ".join(self._names[i] for i in cycle)
+            raise UsageError(f"the graph has a cycle: {path}; remove one of its edges")
 
     @classmethod
     def from_edges(cls, names: Sequence[str], edges: Iterable[Edge]) -> Graph:
@@ -65,6 +63,11 @@ class Graph:
         if set(nodes) != set(graph.nodes):
             odd = sorted(set(nodes) ^ set(graph.nodes))
             raise UsageError(f"names and the graph's nodes differ in {', '.join(map(repr, odd))}")
+        for cause, effect, weight in graph.edges(data="weight", default=1):
+            if weight == 0:
+                raise UsageError(
+                    f"{cause} -> {effect} has weight 0, which is no edge; remove it, or its weight"
+                )
         weights = nx.to_numpy_array(graph, nodelist=nodes, weight="weight", nonedge=0.0)
         confidence = None
         if graph.number_of_edges() and nx.get_edge_attributes(graph, "confidence"):
@@ -211,9 +214,14 @@ def _frozen(values: ArrayLike, k: int, what: str) -> FloatArray:
     return matrix
 
 
-def _find_cycle(names: tuple[str, ...], adjacency: NDArray[np.bool_]) -> list[str]:
+def find_cycle(adjacency: NDArray[np.bool_]) -> list[int]:
+    """The nodes along a cycle, back to the first; none where there is no cycle.
+
+    >>> find_cycle(np.array([[False, True], [True, False]])), find_cycle(np.zeros((2, 2), bool))
+    ([0, 1, 0], [])
+    """
     try:
         cycle = nx.find_cycle(nx.from_numpy_array(adjacency, create_using=nx.DiGraph))
     except nx.NetworkXNoCycle:
         return []
-    return [names[edge[0]] for edge in cycle] + [names[cycle[0][0]]]
+    return [cause for cause, _ in cycle] + [cycle[0][0]]

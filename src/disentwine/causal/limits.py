@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.causal.graph import Edge, edge_matrix
+from disentwine.causal.graph import Edge, edge_matrix, find_cycle
 from disentwine.causal.terms import Dag
 from disentwine.contracts.dataset import column_index
 from disentwine.errors import UsageError
@@ -77,12 +76,10 @@ def limits(
         if (must & matrix).any():
             cause, effect = np.argwhere(must & matrix)[0]
             raise UsageError(f"required: {names[cause]} -> {names[effect]} is also {reason}")
-    try:
-        cycle = nx.find_cycle(nx.from_numpy_array(must, create_using=nx.DiGraph))
-    except nx.NetworkXNoCycle:
-        return Limits(~(cannot | late | np.eye(len(names), dtype=bool)), must)
-    path = [names[edge[0]] for edge in cycle] + [names[cycle[0][0]]]
-    raise UsageError(f"required: the edges make a cycle, {' -> '.join(path)}; remove one of them")
+    if cycle := find_cycle(must):
+        path = " -> ".join(names[i] for i in cycle)
+        raise UsageError(f"required: the edges make a cycle, {path}; remove one of them")
+    return Limits(~(cannot | late | np.eye(len(names), dtype=bool)), must)
 
 
 def bits_of_columns(matrix: NDArray[np.bool_]) -> Dag:

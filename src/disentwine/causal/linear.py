@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from disentwine.causal.graph import Graph
+from disentwine.causal.graph import Graph, find_cycle
 from disentwine.causal.labels import checked_labels
 from disentwine.contracts.dataset import FloatArray
 from disentwine.errors import UsageError
@@ -58,9 +59,9 @@ def discover_linear(
         scaled = x / x.std(axis=0) if standardise else x
         weights = _augmented_lagrangian(scaled, sparsity, on_step or (lambda A: None))
     weights[np.abs(weights) < threshold] = 0
-    while _acyclicity(weights)[0] > 0:  # what the tolerance let pass: the weakest edge goes first
-        weakest = np.abs(weights[weights != 0]).min()
-        weights[np.abs(weights) <= weakest] = 0
+    while cycle := find_cycle(weights != 0):  # what the tolerance let pass
+        weakest = min(pairwise(cycle), key=lambda edge: abs(weights[edge]))
+        weights[weakest] = 0
     return Graph(names, weights)
 
 
