@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -11,14 +10,11 @@ from torch import Tensor
 from disentwine.errors import UsageError
 from disentwine.objectives.kernels import gaussian
 
-SCALES = (1.0,)
-"""One width, the expected distance of two draws, for each of the two kernels."""
-
 AT_ONCE = 2**18
 """Numbers of permuted kernels that are held at a time: no more than the processor has close at hand."""
 
 
-def hsic(x: Tensor, y: Tensor, *, scales: Sequence[float] = SCALES) -> Tensor:
+def hsic(x: Tensor, y: Tensor) -> Tensor:
     r"""$\frac{1}{n^2} \sum_{i,j} k_{ij} l_{ij} + \frac{1}{n^4} \sum_{i,j,q,r} k_{ij} l_{qr}
     - \frac{2}{n^3} \sum_{i,j,q} k_{ij} l_{iq}$, 0 in the limit if and only if x and y are independent;
     k and l are Gaussian kernels, made for codes of variance 1.
@@ -31,7 +27,6 @@ def hsic(x: Tensor, y: Tensor, *, scales: Sequence[float] = SCALES) -> Tensor:
     Arguments:
         x: (n, d).
         y: (n, e), the row of each row of x.
-        scales: of the kernels that are summed, in k as in l.
 
     >>> x = torch.tensor([[-1.0], [1.0]])
     >>> hsic(x, x)  # (1 - exp(-2))^2 / 4
@@ -39,7 +34,7 @@ def hsic(x: Tensor, y: Tensor, *, scales: Sequence[float] = SCALES) -> Tensor:
     >>> hsic(x, torch.zeros(2, 1))
     tensor(0.)
     """
-    return (_centred(gaussian(x, x, scales=scales)) * gaussian(y, y, scales=scales)).mean()
+    return (_centred(gaussian(x, x)) * gaussian(y, y)).mean()
 
 
 class IndependenceTest(NamedTuple):
@@ -86,7 +81,7 @@ def independence_test(
     if permutations < 1:
         raise UsageError(f"permutations must be 1 or more, got {permutations}")
     x, y = _standardised(x), _standardised(y)
-    k, l = _centred(gaussian(x, x, scales=SCALES)), gaussian(y, y, scales=SCALES)  # noqa: E741
+    k, l = _centred(gaussian(x, x)), gaussian(y, y)  # noqa: E741
     n = len(x)
     generator = torch.Generator().manual_seed(seed)
     orders = torch.rand(permutations, n, generator=generator).argsort(1).to(x.device)
