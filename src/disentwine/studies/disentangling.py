@@ -18,7 +18,6 @@ from disentwine.data.files import existing_files
 from disentwine.data.splits import spread
 from disentwine.metrics.accuracy import attribute_accuracy
 from disentwine.metrics.activity import ALIVE, active_units
-from disentwine.metrics.inputs import DEAD
 from disentwine.metrics.mig import mig
 from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.metrics.sap import sap
@@ -215,7 +214,7 @@ def code_scores(
     indices: IndexArray,
     *,
     points: tuple[int, int],
-    inactive: float = DEAD,
+    inactive: float = 0.0,
     floor: bool = True,
 ) -> list[Score]:
     """Z-diff of all factors and without the shape, by logistic regression and by an SVM as Kumar et
