@@ -31,3 +31,11 @@ DATA_REMARKS = {
     "flow-authors": "*flow-authors*: likewise; its labels are cut off to whole numbers, from which the "
     "graph suffers.",
 }
+
+DRAWINGS = (
+    "*Drawings* show every length exactly, also between two pixels (`data.snapped=false`). A page of this "
+    "study without this line is of drawings at whole pixels (`data.snapped=true`), and what it says of "
+    "models in layers is from before opacity rose evenly and mechanisms were fitted by the likelihood of "
+    "their noise: its numbers do not compare with these."
+)
+"""For the studies whose pages were made before the defaults changed, so that the two are not mixed up."""

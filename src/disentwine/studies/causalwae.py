@@ -13,6 +13,7 @@ from disentwine.report.evaluation import LIMIT, evaluate
 from disentwine.report.sharpness import sharpness_scores
 from disentwine.studies import causalvae
 from disentwine.studies.causalvae import DECAY, PAPERS_N, Row, brief, per_concept, row_trial
+from disentwine.studies.causalvae_remarks import DRAWINGS
 from disentwine.studies.pictures import Pictures, graph_pictures, intervention_pictures
 from disentwine.studies.study import Profile, Study
 from disentwine.studies.tables import Column
@@ -110,4 +111,5 @@ CAUSALWAE = Study(
         ),
     },
     figures=figures,
+    remarks=(DRAWINGS,),
 )

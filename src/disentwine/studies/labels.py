@@ -12,6 +12,7 @@ import numpy as np
 from disentwine import figures
 from disentwine.figures.bars import grouped_bars
 from disentwine.studies import causalvae
+from disentwine.studies.causalvae_remarks import DRAWINGS
 from disentwine.studies.study import Profile, Study, result_rows
 from disentwine.studies.trial import Outcome, Trial
 
@@ -69,4 +70,5 @@ LABELS = Study(
     published={},
     tables=causalvae.CAUSALVAE.tables,
     figures=draw,
+    remarks=(DRAWINGS,),
 )
