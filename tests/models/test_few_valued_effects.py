@@ -1,12 +1,13 @@
 """Effects of few values follow their causes, and stay among their values."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from disentwine import fit
+from disentwine import fit, load_run
 from disentwine.data import Arrays, Flow
 from disentwine.models import MODELS
 from disentwine.models.labels import effect_levels
@@ -149,3 +150,12 @@ def test_a_model_that_knows_no_levels_is_as_it_was() -> None:
     older = type(model)(**fixed, edges=PAIR)
     assert older.few == ()
     assert older.abduct(torch.rand(3, 1, 16, 16)).shape == (3, 2)
+
+
+def test_levels_are_saved_and_loaded(tmp_path: Path) -> None:
+    data = coin(0.8, n=600)
+    model: Any = MODELS["causal-wae/layered"].for_data(data, edges=PAIR)
+    model = fit(model, data, steps=2, out=tmp_path / "run", progress=False)
+    loaded: Any = load_run(tmp_path / "run").model
+    assert loaded.levels == model.levels == ((), (0.0, 1.0))
+    assert np.array_equal(loaded.do(data.images[:9], a=1), model.do(data.images[:9], a=1))
