@@ -376,3 +376,44 @@ def test_a_key_that_is_given_twice_is_refused(text: str, place: str, tmp_path: P
     (tmp_path / "twice.yaml").write_text(text)
     with pytest.raises(UsageError, match=rf"twice\.yaml.*{place} already; remove one"):
         read_recipe(tmp_path / "twice.yaml")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"steps": "2", "batch_size": 8.0, "threads": "1", "save_every": "1", "log_every": "1"},
+        {"steps": np.int64(2), "batch_size": np.int32(8), "seed": np.int64(3)},
+        {"steps": 2, "patience": "1", "learning_rate": "1e-3", "clip_norm": np.float32(1)},
+    ],
+)
+@pytest.mark.parametrize("kept", [True, False])
+def test_fit_goes_on_with_numbers_as_they_were_checked(
+    options: dict[str, Any], kept: bool, tmp_path: Path, pictures: Arrays
+) -> None:
+    model = VAE.for_data(pictures, latent="2", warm_up_steps=np.int64(1))
+    assert (model.latent, type(model.latent), type(model.warm_up_steps)) == (2, int, int)
+    out = tmp_path / "run" if kept else None
+    fit(model, pictures, out=out, progress=False, **({"batch_size": 8} | options))
+    if out is not None:
+        recipe = read_recipe(out / "recipe.yaml")
+        assert recipe.training["steps"] == 2
+        assert recipe.seed == options.get("seed", 0)
+
+
+@pytest.mark.parametrize("word", ["training.steps", "training.learning_rate", "model.latent"])
+@pytest.mark.parametrize("value", ["true", "[true]"])
+def test_a_truth_value_is_no_number(word: str, value: str) -> None:
+    with pytest.raises(UsageError, match=rf"{word}: .*, got \[?True"):
+        read_recipe("demo", ["model.name=vae", f"{word}={value}"])
+
+
+def test_a_truth_value_among_numbers_is_none_of_them() -> None:
+    words = ["model.layers=[true,8]"]
+    with pytest.raises(UsageError, match=r"model\.layers: expected a number, got \[True, 8\]"):
+        read_recipe("ladder-vae-mnist", words)
+
+
+def test_fit_takes_no_truth_value_for_a_number(pictures: Arrays, build: Any) -> None:
+    for wrong in ({"steps": True}, {"steps": np.True_}, {"seed": True}):
+        with pytest.raises(UsageError, match=r"expected a .*number.*, got (np\.)?True"):
+            fit(build(), pictures, **wrong)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.schema import check, schema_of
+from disentwine.contracts.schema import parse, schema_of
 from disentwine.errors import UsageError
 
 
@@ -87,19 +87,20 @@ class Model(nn.Module, ABC):
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:
         """Build the model with what the data set decides and your options."""
-        cls.check_options(options)
+        options = cls.check_options(options)
         if all(name in options for name in cls.fixed_by_data):
             return cls(**options)
         return cls(**(cls.data_arguments(dataset, options) | options))
 
     @classmethod
-    def check_options(cls, options: Mapping[str, Any]) -> None:
-        """Refuse what the constructor does not take, all of it in one report."""
+    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Options as the constructor takes them; what it does not take is refused in one report."""
         chosen = {name: value for name, value in options.items() if name not in cls.fixed_by_data}
         schema = schema_of(cls, without=cls.fixed_by_data)
-        _, problems = check(schema, chosen, section=cls.__name__)
+        parsed, problems = parse(schema, chosen, section=cls.__name__)
         if problems:
             raise UsageError("; ".join(problems))
+        return {**options, **{name: getattr(parsed, name) for name in chosen}}
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:

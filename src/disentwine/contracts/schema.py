@@ -5,9 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+import numpy as np
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from disentwine.errors import did_you_mean
 
@@ -39,9 +48,7 @@ def schema_of(function: Callable[..., Any], *, without: Collection[str] = ()) ->
         for name, parameter in inspect.signature(function).parameters.items()
         if name not in without
     }
-    return create_model(
-        function.__name__, __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **arguments
-    )
+    return create_model(function.__name__, __base__=_Arguments, **arguments)
 
 
 def check(
@@ -53,13 +60,54 @@ def check(
     >>> check(schema_of(bake), {"minute": 5}, section="oven")[1]
     ["oven.minute: unknown key. Did you mean 'minutes'?", 'oven.minutes: missing; give a value']
     """
+    parsed, problems = parse(schema, values, section=section)
+    return {} if parsed is None else parsed.model_dump(mode="json"), problems
+
+
+def parse(
+    schema: type[BaseModel], values: Mapping[str, Any], *, section: str
+) -> tuple[BaseModel | None, list[str]]:
+    """The same with values as the function takes them: JSON knows no tuples."""
     try:
-        return schema(**values).model_dump(mode="json"), []
+        return schema(**values), []
     except ValidationError as error:
         lines = dict.fromkeys(_line(problem, schema, section) for problem in error.errors())
-        return {}, sorted(lines)
+        return None, sorted(lines)
     except TypeError:
-        return {}, [f"{section}: keys must be text"]
+        return None, [f"{section}: keys must be text"]
+
+
+class _Arguments(BaseModel):
+    """What all schemas share: numbers of NumPy are numbers, and truth values are none."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _plain(cls, value: Any, info: ValidationInfo) -> Any:
+        plain = _without_numpy(value)
+        items = plain if isinstance(plain, list | tuple) else [plain]
+        if any(isinstance(item, bool) for item in items):
+            kinds = _kinds(cls.model_fields[info.field_name or ""].annotation)
+            if bool not in kinds and not kinds.isdisjoint((int, float)):
+                raise PydanticCustomError("no_number", "expected a number")
+        return plain
+
+
+def _without_numpy(value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(_without_numpy(item) for item in value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """The types that an annotation is made of.
+
+    >>> _kinds(tuple[int, ...] | None) == {int, ..., type(None)}
+    True
+    """
+    parts = get_args(annotation)
+    return set().union(*map(_kinds, parts)) if parts else {annotation}
 
 
 def _line(problem: Any, schema: type[BaseModel], section: str) -> str:

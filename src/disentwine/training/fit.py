@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from operator import itemgetter
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 
@@ -32,6 +33,13 @@ Precision = Literal["32-true", "64-true", "bf16-mixed"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
 ModelType = TypeVar("ModelType", bound=Model)
 OnSave = Callable[[Model, int], None]
+
+OF_LOOP = ("steps", "log_every", "save_every", "patience")
+OF_TRAINER = (
+    *("steps", "batch_size", "learning_rate", "final_learning_rate", "weight_decay", "clip_norm"),
+    *("averaged", "precision", "device"),
+)
+"""Arguments of `fit` that decide when to do what, and those that decide an update."""
 
 
 def fit(
@@ -98,7 +106,7 @@ def fit(
     >>> model.represent(pictures.images[:5]).shape
     (5, 4)
     """
-    training = {
+    training: dict[str, Any] = {
         "steps": steps,
         "batch_size": batch_size,
         "learning_rate": learning_rate,
@@ -119,6 +127,10 @@ def fit(
     problems += seed_problems(seed)
     if problems:
         raise UsageError("; ".join(problems))
+    # From here on as they were checked: what was a text, or a number of NumPy, is a plain number.
+    steps, log_every, save_every, patience = itemgetter(*OF_LOOP)(training)
+    start, revive, threads = itemgetter("start", "revive", "threads")(training)
+    seed = int(seed)
     for name in ("train", "validation"):
         if len(dataset.split[name]) == 0:
             raise DataError(f"the {name} split is empty: give the data set more images")
@@ -140,15 +152,7 @@ def fit(
         trainer = Trainer(
             model,
             dataset,
-            steps=steps,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            final_learning_rate=final_learning_rate,
-            weight_decay=weight_decay,
-            clip_norm=clip_norm,
-            precision=precision,
-            device=device,
-            averaged=averaged,
+            **{name: training[name] for name in OF_TRAINER},
             seed=seed,
             data=data,
         )

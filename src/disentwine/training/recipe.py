@@ -109,7 +109,7 @@ def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
     problems += seed_problems(seed)
     if problems:
         raise UsageError(f"{source}:\n  " + "\n  ".join(problems))
-    return Recipe(data, model, training, seed)
+    return Recipe(data, model, training, int(seed))
 
 
 def _nearest_section(key: str, content: Mapping[str, Any]) -> str:
@@ -130,7 +130,7 @@ def _nearest_section(key: str, content: Mapping[str, Any]) -> str:
 
 def seed_problems(seed: Any) -> list[str]:
     """What is wrong with a seed; torch and NumPy take different ranges."""
-    if isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63:
+    if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= seed < 2**63:
         return []
     return [f"seed: expected a whole number from 0 to 2**63 - 1, got {seed!r}"]
 
@@ -196,7 +196,7 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
         else {"name": IN_MEMORY, "sha256": _digest(dataset)},
         model={"name": names[type(model)], **arguments_of(model)},
         training=training,
-        seed=seed,
+        seed=int(seed),
     )
 
 
