@@ -1,7 +1,10 @@
 """The street end to end: train, resume, refuse, evaluate, report, list."""
 
 import json
+import os
 import runpy
+import shutil
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -147,6 +150,7 @@ def test_all_problems_of_a_recipe_come_in_one_report(command: Any, recipe: Path)
         (["train", "demo", "data=pendulums"], "Did you mean 'pendulum'?"),
         (["train", "ladder-vae-mnist", "model.layers=16,8"], "a list in brackets, such as [16,8]"),
         (["evaluate", "nowhere"], "is not a run folder"),
+        (["evaluate", "nowhere", "--baselines", "pca, grund-truth"], "mean 'ground-truth'?"),
         (["runs", "nowhere"], "there is no folder nowhere"),
         (["study", "labels", "--stages", "9"], "stages: the study labels has 1, got 9"),
         (["data", "show", "pendulm"], "Did you mean 'pendulum'?"),
@@ -227,7 +231,43 @@ def test_scores_are_told_also_where_they_cannot_be_kept(
     answer = command("evaluate", "runs/first", "--metrics", "none")
     assert answer.code == 0, answer.err
     assert "reconstruction-error" in answer.out
-    assert "does not keep its scores: the disk is full" in answer.err
+    assert "does not keep all of this: the disk is full" in answer.err
+
+
+def test_a_read_only_run_is_evaluated(command: Any, recipe: Path) -> None:
+    assert command("train", recipe, "--out", "runs/first").code == 0
+    shutil.rmtree("runs/first/figures")
+    before = sorted(Path("runs/first").rglob("*"))
+    for folder in (Path("runs/first"), *Path("runs/first").rglob("*/")):
+        folder.chmod(0o555)
+    # Permissions do not bind root, who can go without that privilege.
+    bound = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("as root this needs setpriv")
+    words = ["evaluate", "runs/first", "--metrics", "mig", "--baselines", "pca, ground-truth"]
+    answer = subprocess.run(
+        [*(bound if os.geteuid() == 0 else []), sys.executable, "-m", "disentwine", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "mig" in answer.stdout
+    assert "ground-truth" in answer.stdout
+    assert "does not keep all of this: cannot write" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+    assert sorted(Path("runs/first").rglob("*")) == before
+
+
+def test_scores_are_told_where_pictures_cannot_be_kept(command: Any, recipe: Path) -> None:
+    assert command("train", recipe, "--out", "runs/first").code == 0
+    shutil.rmtree("runs/first/figures")
+    Path("runs/first/figures").write_text("in the way")
+    answer = command("evaluate", "runs/first", "--metrics", "mig")
+    assert answer.code == 0, answer.err
+    assert "mig" in answer.out
+    assert "picture:" not in answer.out
+    assert "cannot write runs/first/figures" in answer.err
 
 
 def test_the_command_is_also_a_module(

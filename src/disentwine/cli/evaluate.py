@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,7 +48,6 @@ def evaluate(
     from disentwine.cli.show import scores_title
     from disentwine.cli.tables import print_comparison, print_scores, print_skipped
     from disentwine.errors import StorageError, warn
-    from disentwine.models.baselines import BASELINES
     from disentwine.report import evaluate_baseline, evaluate_run
     from disentwine.report.kept import keep_scores
     from disentwine.report.likelihood import with_likelihood
@@ -55,8 +55,10 @@ def evaluate(
     from disentwine.report.scoring import to_json
     from disentwine.training.run import load_run
 
-    loaded = load_run(run)
+    # All words are read before anything is measured, which may take long.
     chosen, likelihood = read_metrics(metrics)
+    compared_with = read_baselines(baselines)
+    loaded = load_run(run)
     with Console(stderr=True).status("reading the run") as status:
         found = evaluate_run(
             loaded,
@@ -69,7 +71,7 @@ def evaluate(
             status.update(LIKELIHOOD)
             found = with_likelihood(found, loaded, samples=samples)
         others = {}
-        for name in BASELINES if baselines == "all" else filter(None, baselines.split(",")):
+        for name in compared_with:
             status.update(name)
             others[name] = evaluate_baseline(
                 name,
@@ -78,10 +80,13 @@ def evaluate(
                 seeds=range(seeds),
                 on_metric=partial(_tell, status, name),
             )
+    pictures: list[Path] = []
     try:
         keep_scores(loaded, found.scores)
+        if not as_json:
+            pictures += save_matrices(found, loaded.figures)
     except StorageError as error:  # a run that others own can be measured too
-        warn(f"the run does not keep its scores: {error}")
+        warn(f"the run does not keep all of this: {error}")
     if as_json:
         step = {"step": loaded.checkpoint.step}
         rows = [{**to_json(score), **step} for score in found.scores]
@@ -93,8 +98,24 @@ def evaluate(
     if others:
         compared = {str(run): found.scores} | {n: other.scores for n, other in others.items()}
         print_comparison(compared, title="beside representations that need no network")
-    for picture in save_matrices(found, loaded.figures):
+    for picture in pictures:
         print(f"picture: {picture}")
+
+
+def read_baselines(words: str) -> Sequence[str]:
+    """The baselines that were named.
+
+    >>> read_baselines("pca, ground-truth")
+    ['pca', 'ground-truth']
+    """
+    from disentwine.errors import UsageError, did_you_mean
+    from disentwine.models.baselines import BASELINES
+
+    names = [name for name in map(str.strip, words.split(",")) if name]
+    for name in names:
+        if name not in (*BASELINES, "all"):
+            raise UsageError(f"there is no baseline '{name}'. {did_you_mean(name, BASELINES)}")
+    return BASELINES if "all" in names else names
 
 
 def _tell(status: Any, baseline: str, metric: str) -> None:
