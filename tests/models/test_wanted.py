@@ -11,7 +11,7 @@ from disentwine import fit, load_run
 from disentwine.contracts.dataset import Factor
 from disentwine.data import Arrays
 from disentwine.errors import UsageError
-from disentwine.models import CausalGAN, CausalVAE, CausalWAE, ConditionVAE
+from disentwine.models import MODELS, CausalVAE, ConditionVAE
 from disentwine.models.causal import CausalModel
 from disentwine.nn.pictures import CHUNK
 
@@ -31,7 +31,7 @@ def pictures() -> Arrays:
     return data
 
 
-@pytest.fixture(params=[CausalVAE, CausalWAE, CausalGAN, ConditionVAE])
+@pytest.fixture(params=[cls for cls in MODELS.values() if issubclass(cls, CausalModel)])
 def model(request: pytest.FixtureRequest) -> CausalModel[Any]:
     torch.manual_seed(0)
     options = {} if request.param is ConditionVAE else {"edges": ()}

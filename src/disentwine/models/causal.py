@@ -47,6 +47,7 @@ class CausalModel(Model, Generic[Latents]):
         "label_mean",
         "label_scale",
         "learnt_graph",
+        "label_values",
     )
     mean: Tensor
     scale: Tensor
@@ -80,14 +81,7 @@ class CausalModel(Model, Generic[Latents]):
             options.get("knowledge", NOTHING),
             options.get("discovery", "independence"),
         )
-        return {**fixed, **cls.seen_in(dataset), "learnt_graph": graph.to_json()}
-
-    @classmethod
-    def seen_in(cls, dataset: Dataset) -> dict[str, Any]:
-        """The argument `label_values`, of a model whose constructor takes it."""
-        return (
-            {"label_values": label_values(dataset)} if "label_values" in cls.fixed_by_data else {}
-        )
+        return {**fixed, "learnt_graph": graph.to_json(), "label_values": label_values(dataset)}
 
     @property
     def graph(self) -> Graph:

@@ -65,7 +65,6 @@ class CausalGAN(CausalModel[CausalGANLatents]):
     (32, 32, 3)
     """
 
-    fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "label_values")
     betas: ClassVar[tuple[float, float]] = (0.5, 0.99)
 
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import log
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from torch import Tensor
 from disentwine.causal.knowledge import NOTHING, Knowledge
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, Positive, Share
-from disentwine.models.causal import CausalModel, Edges
+from disentwine.models.causal import Edges
 from disentwine.models.labels import Discovery
 from disentwine.models.linear_causes import LinearCausalModel
 from disentwine.models.pixels import Likelihood, PixelDecoder
@@ -69,8 +69,6 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
     >>> model.do(pendulum.images[0], light_angle=60).shape
     (32, 32, 3)
     """
-
-    fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "label_values")
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from disentwine.contracts.ranges import Positive, Probability
 from disentwine.errors import UsageError
 from disentwine.models.causal import Edges
 from disentwine.models.layered import LayeredModel
+from disentwine.models.wanted import LabelValues
 from disentwine.nn.abduction import least_squares
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.gaussian import DiagonalGaussian
@@ -40,10 +41,10 @@ class LayeredCausalVAE(LayeredModel):
     images (see `causal.grouping`).
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes, levels:
-            `for_data` reads them from the data set; the graph, the groups of concepts, the part of the
-            image that each group is seen in and the values of effects that have few are learnt from
-            its training split.
+        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes, levels,
+            label_values: `for_data` reads them from the data set; the graph, the groups of concepts, the
+            part of the image that each group is seen in and the values of effects that have few are
+            learnt from its training split.
         tightness: s, the standard deviation of a concept around its label, in those of the label.
         label_share: share of the labelled training images that are painted from their labels, not
             their codes.
@@ -71,6 +72,7 @@ class LayeredCausalVAE(LayeredModel):
         groups: tuple[tuple[int, ...], ...],
         boxes: tuple[Box, ...],
         levels: tuple[tuple[float, ...], ...] = (),
+        label_values: LabelValues = (),
         tightness: Positive = 0.001,
         label_share: Probability = 1.0,
         abduction: Abduction = "network",
@@ -87,6 +89,7 @@ class LayeredCausalVAE(LayeredModel):
             groups=groups,
             boxes=boxes,
             levels=levels,
+            label_values=label_values,
             tightness=tightness,
             label_share=label_share,
             edges=edges,

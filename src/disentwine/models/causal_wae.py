@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Batch, Losses
 from disentwine.contracts.ranges import Count, NonNegative, Positive, Share
 from disentwine.models.backgrounds import median_logits
-from disentwine.models.causal import CausalModel, Edges
+from disentwine.models.causal import Edges
 from disentwine.models.code_opponent import (
     Divergence,
     code_discriminator,
@@ -90,7 +90,6 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     (32, 32, 3)
     """
 
-    fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "label_values")
     opponent_training: OpponentTraining
 
     def __init__(

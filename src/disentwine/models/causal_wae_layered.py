@@ -20,6 +20,7 @@ from disentwine.models.code_opponent import (
     telling_apart,
 )
 from disentwine.models.layered import LayeredModel
+from disentwine.models.wanted import LabelValues
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.injective import smallest_singular_values
 from disentwine.nn.networks import ENCODERS, Network
@@ -40,8 +41,8 @@ class LayeredCausalWAE(LayeredModel):
     Reference: Causal Representation Learning via WAE, Y. Noh, H. Lee and S. Jung, 2022.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes, levels:
-            `for_data` reads them from the data set, as for `LayeredCausalVAE`.
+        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes, levels,
+            label_values: `for_data` reads them from the data set, as for `LayeredCausalVAE`.
         divergence: D, "mmd" or "gan": a discriminator of codes, which the model plays against.
         lambda_1: weight of D beside squared errors summed over pixels.
         lambda_2: weight of H.
@@ -72,6 +73,7 @@ class LayeredCausalWAE(LayeredModel):
         groups: tuple[tuple[int, ...], ...],
         boxes: tuple[Box, ...],
         levels: tuple[tuple[float, ...], ...] = (),
+        label_values: LabelValues = (),
         divergence: Divergence = "mmd",
         lambda_1: NonNegative = 10.0,
         lambda_2: NonNegative = 100.0,
@@ -92,13 +94,15 @@ class LayeredCausalWAE(LayeredModel):
             groups=groups,
             boxes=boxes,
             levels=levels,
+            label_values=label_values,
             tightness=tightness,
             label_share=label_share,
             edges=edges,
             knowledge=knowledge,
             network=network,
             encoder=ENCODERS[network](image_shape, len(concept_names)),
-            # What its table was measured with (results/causalwae.md).
+            # Those of its table (results/causalwae.md), which was measured with a sigmoid for opacity and
+            # mechanisms by least squares.
             together=(Painter, EdgePainter),
         )
         self.divergence = divergence

@@ -15,7 +15,7 @@ from disentwine.contracts.ranges import Count, Positive, Share
 from disentwine.models.causal import CausalModel
 from disentwine.models.labels import complete_labels, label_arguments
 from disentwine.models.pixels import Likelihood, PixelDecoder
-from disentwine.models.wanted import LabelValues
+from disentwine.models.wanted import LabelValues, label_values
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.label_table import LabelTable
 from disentwine.nn.labelled import LabelledEncoder, hide_rows
@@ -52,9 +52,8 @@ class ConditionVAE(CausalModel[Tensor]):
     (32, 32, 3)
     """
 
-    fixed_by_data: ClassVar[tuple[str, ...]] = (
-        *(name for name in CausalModel.fixed_by_data if name != "learnt_graph"),
-        "label_values",
+    fixed_by_data: ClassVar[tuple[str, ...]] = tuple(
+        name for name in CausalModel.fixed_by_data if name != "learnt_graph"
     )
 
     def __init__(
@@ -91,7 +90,8 @@ class ConditionVAE(CausalModel[Tensor]):
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
-        return label_arguments(dataset, needed_by=cls.__name__) | cls.seen_in(dataset)
+        fixed = label_arguments(dataset, needed_by=cls.__name__)
+        return fixed | {"label_values": label_values(dataset)}
 
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:

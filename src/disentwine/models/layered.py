@@ -16,6 +16,7 @@ from disentwine.models.backgrounds import median_logits
 from disentwine.models.causal import CausalModel, Edges
 from disentwine.models.labels import complete_labels, effect_levels
 from disentwine.models.regions import box_around, learn_regions
+from disentwine.models.wanted import LabelValues
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.label_table import LabelTable
 from disentwine.nn.levels import Levels, chances
@@ -40,8 +41,8 @@ class LayeredModel(CausalModel[Tensor]):
     A subclass adds how codes are read from images, and its `loss`.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes, levels: as the
-            data set decides them.
+        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes, levels,
+            label_values: as the data set decides them.
         tightness: s, the standard deviation of a concept around its label, in those of the label.
         label_share: share of the training images that are painted from their labels, not their codes.
         edges, knowledge: what was known of the graph.
@@ -71,6 +72,7 @@ class LayeredModel(CausalModel[Tensor]):
         groups: tuple[tuple[int, ...], ...],
         boxes: tuple[Box, ...],
         levels: tuple[tuple[float, ...], ...],
+        label_values: LabelValues,
         tightness: float,
         label_share: float,
         edges: Edges | None,
@@ -85,6 +87,7 @@ class LayeredModel(CausalModel[Tensor]):
             label_mean=label_mean,
             label_scale=label_scale,
             learnt_graph=learnt_graph,
+            label_values=label_values,
         )
         self.groups = groups
         self.boxes = boxes
