@@ -20,6 +20,7 @@ from disentwine.models import VAE
 from disentwine.training.fit import fit
 from disentwine.training.run import load_run
 from disentwine.training.trainer import Trainer, fixed_noise
+from disentwine.training.versions import versions
 
 OVERFITS = {"learning_rate": 0.02}
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
@@ -255,3 +256,34 @@ def test_any_training_stopped_anywhere_goes_on_exactly(
         pending = dict.fromkeys(stops, stop)
         go_on_until_done(lambda out: session(out, pending), broken)
         assert fingerprint(broken) == fingerprint(straight)
+
+
+def test_other_threads_or_versions_are_told(
+    tmp_path: Path,
+    train: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def pause(model: Any, step: int) -> None:
+        if step == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "run", threads=None, on_save=pause)
+    now = versions()
+    monkeypatch.setattr("disentwine.training.versions.versions", lambda: now | {"torch": "99.0"})
+    torch.set_num_threads(2)
+    try:
+        train(tmp_path / "run", threads=None)
+    finally:
+        torch.set_num_threads(1)
+    told = capsys.readouterr().err
+    assert f"step-00000004 was saved with threads 1, now 2; torch {now['torch']}, now 99.0" in told
+    assert told.count("\n") == 1
+
+
+def test_nothing_is_told_where_going_on_is_exact(
+    run: Path, train: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(run)
+    assert capsys.readouterr().err == ""

@@ -16,14 +16,14 @@ from disentwine.contracts.capabilities import LearnsActions, NamesActions, Tende
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Losses, Model
 from disentwine.contracts.players import frozen
-from disentwine.errors import CheckpointError, DataError, DivergenceError, UsageError
+from disentwine.errors import CheckpointError, DataError, DivergenceError, UsageError, warn
 from disentwine.training.averaging import Average
 from disentwine.training.checkpoint import TRAINING, WEIGHTS, Checkpoint, load_weights
 from disentwine.training.pair_splits import HeldOut, learns_images
 from disentwine.training.pairs import PairSource
 from disentwine.training.player import Player, players_of
 from disentwine.training.sampling import BatchSource, batch_indices, in_mixed_order
-from disentwine.training.versions import versions
+from disentwine.training.versions import changes, versions
 
 VALIDATION_BATCH = 256
 GENERATORS = {"generator.cpu", "generator.cuda"}
@@ -256,6 +256,10 @@ class Trainer:
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise CheckpointError(f"{path / TRAINING} does not fit: {error}") from error
         self.step = checkpoint.step
+        if changed := changes(state, threads=torch.get_num_threads()):
+            warn(
+                f"{path.name} was saved with {'; '.join(changed)}: going on is not exact to the bit"
+            )
 
     def _own_weights(self) -> dict[str, Tensor]:
         """Where their average is kept in their place: the model's weights, under a checkpoint's names."""

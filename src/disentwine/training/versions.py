@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 
 @cache
@@ -14,6 +16,25 @@ def versions() -> dict[str, str]:
     """Versions of disentwine, Python and the libraries that decide numbers."""
     packages = ("disentwine", "torch", "numpy", "scikit-learn")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+def changes(before: Mapping[str, Any], *, threads: int) -> list[str]:
+    """What a state was saved with and is not so any more, of what decides the last digits.
+
+    Arguments:
+        before: the state of a checkpoint.
+        threads: that torch computes with now.
+
+    >>> changes({"threads": 4, "versions": versions() | {"torch": "1.0"}}, threads=4)[0][:10]
+    'torch 1.0,'
+    """
+    old = {"threads": before.get("threads"), **before.get("versions", {})}
+    now = {"threads": threads, **versions()}
+    return [
+        f"{name} {old[name]}, now {value}"
+        for name, value in now.items()
+        if old.get(name) not in (None, value)
+    ]
 
 
 @cache
