@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from disentwine.contracts.score import Score
-from disentwine.errors import Interrupted, StudyError, UsageError
+from disentwine.errors import Interrupted, StorageError, StudyError, UsageError
 from disentwine.studies import STUDIES, trials
 from disentwine.studies.courses import COURSE, read_course, recorded
 from disentwine.studies.records import read_trial
@@ -301,3 +301,40 @@ def test_what_another_study_trained_is_only_measured(tmp_path, monkeypatch):
         ]["name"]
         == "steps"
     )
+
+
+def hide(run):
+    run.rename(run.with_name(f".{run.name}"))
+
+
+def damage(run):
+    for weights in run.glob("checkpoints/*/weights.safetensors"):
+        weights.write_bytes(weights.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize("spoil", [hide, damage])
+def test_only_what_another_study_has_whole_is_copied(tmp_path, spoil, capsys):
+    make_trial(trial(note="first"), tmp_path / "one", measure)
+    spoil(trial(note="first").folder(tmp_path / "one"))
+    again = trial(note="second")
+    folder = again.folder(tmp_path / "two")
+    cut_off = folder.with_name(f".{folder.name}")
+    cut_off.mkdir(parents=True)
+    made = make_trial(again, tmp_path / "two", measure)
+    assert made.scores[0]["value"] == 2
+    assert load_run(folder).model is not None
+    assert not cut_off.exists()
+
+
+def test_a_copy_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    make_trial(trial(note="first"), tmp_path / "one", measure)
+    again = trial(note="second")
+
+    def full(other, half, ignore):
+        half.mkdir(parents=True)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copytree", full)
+    with pytest.raises(StorageError, match="the disk is full"):
+        make_trial(again, tmp_path / "two", measure)
+    assert list((tmp_path / "two").iterdir()) == []

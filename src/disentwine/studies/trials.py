@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Collection, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
@@ -18,10 +17,10 @@ from disentwine.report.kept import SCORES
 from disentwine.report.scoring import to_json
 from disentwine.studies.courses import Watch, read_course, recorded
 from disentwine.studies.records import read_trial
+from disentwine.studies.sharing import copied_from_elsewhere
 from disentwine.studies.trial import Baseline, Outcome, Trial
 from disentwine.studies.workers import end_if_stopped, end_worker, workers
-from disentwine.training.recipe import Recipe
-from disentwine.training.run import Run, is_run, load_run
+from disentwine.training.run import Run, load_run
 from disentwine.training.storage import canonical_json, make_folder, write_atomically
 from disentwine.training.train import train_recipe
 from disentwine.training.versions import commit, versions
@@ -210,22 +209,14 @@ def _subject(trial: Trial, runs: Path, watch: Watch | None) -> Run | Baseline:
         return Baseline(trial.baseline, recipe)
     if (run := trial.finished_run(runs)) is not None:
         return run
-    if watch is None and not folder.exists() and (finished := _finished_elsewhere(recipe, folder)):
+    if (
+        watch is None
+        and not folder.exists()
+        and (finished := copied_from_elsewhere(recipe, folder))
+    ):
         return load_run(finished)
     hook = partial(recorded, watch=watch) if watch is not None else None
     return train_recipe(recipe, folder, progress=False, hook=hook)
-
-
-def _finished_elsewhere(recipe: Recipe, folder: Path) -> Path | None:
-    """A copy, in `folder`, of the run that another study made by the same recipe, if one has."""
-    digest = folder.name.rpartition("-")[2]
-    for other in sorted(folder.parent.parent.glob(f"*/*-{digest}")):
-        if is_run(other) and (run := load_run(other)).finished and run.recipe == recipe:
-            half = folder.with_name(f".{folder.name}")
-            shutil.rmtree(half, ignore_errors=True)
-            shutil.copytree(other, half, ignore=shutil.ignore_patterns(SCORES))
-            return half.rename(folder)
-    return None
 
 
 def _seconds(subject: Run | Baseline) -> float:
