@@ -57,6 +57,11 @@ def test_train_evaluate_report_runs(command: Any, recipe: Path) -> None:
     assert "finished" not in above.out
 
 
+def test_the_command_to_go_on_with_can_be_copied(command: Any, recipe: Path) -> None:
+    shown = command("train", recipe, "--out", "runs/my run")
+    assert shown.out.splitlines()[-1] == "to try it out: disentwine serve 'runs/my run'"
+
+
 def test_a_finished_run_is_not_overwritten(command: Any, recipe: Path) -> None:
     assert command("train", recipe).code == 0
     before = {path: path.read_bytes() for path in Path("runs").rglob("*") if path.is_file()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -134,6 +135,21 @@ def test_a_run_is_one_process_s_before_it_has_a_recipe(tmp_path: Path, train: An
     assert [path.name for path in out.iterdir()] == [".lock"]
     train(out)
     assert load_run(out).finished
+
+
+def test_only_a_lock_that_is_held_means_running(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    assert (run / ".lock").exists()
+    monkeypatch.setattr("disentwine.training.run.FileLock.acquire", refuse)
+    assert not load_run(run).running
+
+
+def test_copies_that_were_cut_off_are_no_runs(run: Path) -> None:
+    shutil.copytree(run, run.parent / ".copy")
+    shutil.copytree(run, run.parent / "study" / ".copy")
+    assert [found.path for found in find_runs(run.parent)] == [run]
 
 
 def test_the_lock_is_held_while_training_and_let_go_after(tmp_path: Path, train: Any) -> None:

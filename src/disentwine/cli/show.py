@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,4 +44,4 @@ def show_run(run: Run) -> None:
     found = evaluate_run(run)
     print_scores(found.scores, title=scores_title(run, found.split))
     print(f"report: {write_report(run, found=found)}")
-    print(f"to try it out: disentwine serve {run.path}")
+    print(f"to try it out: disentwine serve {shlex.quote(str(run.path))}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -118,7 +119,7 @@ def print_runs(runs: Sequence[Run], folder: Path) -> None:
         # A study makes dozens: they would hide the others.
         deeper = Counter(run.path.parent for run in runs if run not in here)
         for parent, number in deeper.items():
-            print(f"{number} more: disentwine runs {parent}")
+            print(f"{number} more: disentwine runs {shlex.quote(str(parent))}")
 
 
 def _run_row(run: Run) -> tuple[str, ...]:

@@ -127,8 +127,10 @@ class Run:
         lock = FileLock(self.path / LOCK)
         try:
             lock.acquire(timeout=0)
-        except (Timeout, OSError):
+        except Timeout:
             return True
+        except OSError:  # a folder that cannot be written: whoever trains there may write
+            return False
         lock.release()
         return False
 
@@ -154,5 +156,7 @@ def is_run(path: Path) -> bool:
 
 
 def find_runs(folder: Path) -> list[Run]:
-    """The run folders below a folder, by name."""
-    return [Run(path.parent) for path in sorted(folder.glob(f"**/{RECIPE}"))]
+    """The run folders below a folder, by name; not those whose copy was cut off, in hidden folders."""
+    found = [path.parent for path in sorted(folder.glob(f"**/{RECIPE}"))]
+    hidden = (any(p.startswith(".") for p in run.relative_to(folder).parts) for run in found)
+    return [Run(run) for run, skip in zip(found, hidden, strict=True) if not skip]
