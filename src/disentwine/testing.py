@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -183,9 +184,11 @@ def _check_terms(losses: Losses, n: int, what: str) -> None:
 
 def _check_gradients(build: Build, batch: Batch) -> None:
     model = build().train()
-    for method, what in _losses(model).items():
+    # Images are learnt before actions, and may be left alone then.
+    stages = [batch] if batch.action is None else [batch, batch._replace(y=None, action=None)]
+    for (method, what), seen in product(_losses(model).items(), stages):
         with frozen(_others(model, method)):
-            total = getattr(model, method)(batch).total
+            total = getattr(model, method)(seen).total
             _promise(total.requires_grad, f"the total {what} has no gradient")
             total.backward()
     for name, parameter in model.named_parameters():

@@ -61,7 +61,9 @@ def estimated(name: str, options: dict[str, Any]) -> tuple[str, ...]:
         return ()
     averaged = options.get("codebook_training") == "ema"
     own = QUANTIZED[:2] if averaged else QUANTIZED
-    return own + TRANSITION if name == "ct-vae" else own
+    if name != "ct-vae":
+        return own
+    return own + TRANSITION if options.get("joint") else TRANSITION
 
 
 def choices(name: str) -> list[dict[str, Any]]:
