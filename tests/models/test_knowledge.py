@@ -72,8 +72,18 @@ def test_wrong_knowledge_is_refused(knowledge: dict[str, Any], hint: str, pictur
 def test_all_edges_leave_nothing_to_know(pictures: Arrays) -> None:
     with pytest.raises(UsageError, match="give edges or knowledge"):
         CausalVAE.for_data(pictures, edges=(), knowledge=Knowledge(bootstrap=3))
-    with pytest.raises(UsageError, match="Knowledge"):
-        CausalVAE.for_data(pictures, knowledge={"bootstrap": 3})
+
+
+def test_knowledge_may_be_given_as_a_recipe_has_it(pictures: Arrays) -> None:
+    given = {"required": (("light", "shadow"),), "bootstrap": 2}
+    graphs = [
+        CausalVAE.for_data(pictures, knowledge=knowledge).graph
+        for knowledge in (given, Knowledge(**given))
+    ]
+    assert graphs[0] == graphs[1]
+    assert ("light", "shadow") in graphs[0].edges
+    with pytest.raises(UsageError, match="knowledge"):
+        CausalVAE.for_data(pictures, knowledge={"bootstraps": 3})
 
 
 def test_a_recipe_and_an_override_say_the_same(tmp_path: Path) -> None:
