@@ -1,30 +1,13 @@
 """What cannot be read, written or held is one line with a remedy, never a traceback."""
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-NOBODY = 65534
 LONG = "x" * 300
-
-
-@contextmanager
-def without_permissions() -> Iterator[None]:
-    """As a user whom folder permissions bind; they do not bind root."""
-    import_module("disentwine.report")  # that user may not read what is in root's home
-    user = os.geteuid()
-    if user == 0:
-        os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(user)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +60,7 @@ def test_a_picture_is_not_overwritten(command: Any) -> None:
 
 
 @pytest.fixture
-def closed(tmp_path: Path) -> Iterator[Path]:
+def closed(tmp_path: Path, without_permissions: Any) -> Iterator[Path]:
     """A run in a folder that nobody may look into."""
     folder = tmp_path / "closed"
     (folder / "run").mkdir(parents=True)

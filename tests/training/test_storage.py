@@ -9,7 +9,6 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +17,6 @@ import pytest
 from disentwine.errors import DisentwineError, StorageError, UsageError
 from disentwine.training.checkpoint import checkpoint_path, checkpoint_steps, load_checkpoint
 from disentwine.training.storage import make_folder, write_atomically, write_folder_atomically
-
-NOBODY = 65534
-
-
-@contextmanager
-def without_permissions() -> Iterator[None]:
-    """As a user whom folder permissions bind; they do not bind root."""
-    import_module("lightning_fabric")  # that user may not read what is in root's home
-    user = os.geteuid()
-    if user == 0:
-        os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(user)
 
 
 @contextmanager
@@ -62,7 +46,9 @@ def assert_intact(run: Path) -> None:
         load_checkpoint(checkpoint_path(run / "checkpoints", step))
 
 
-def test_a_read_only_folder_is_one_line_with_a_remedy(tmp_path: Path, train: Any) -> None:
+def test_a_read_only_folder_is_one_line_with_a_remedy(
+    tmp_path: Path, train: Any, without_permissions: Any
+) -> None:
     (tmp_path / "locked").mkdir(mode=0o555)
     out = tmp_path / "locked" / "run"
     with without_permissions(), pytest.raises(StorageError) as caught:
