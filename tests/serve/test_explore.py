@@ -8,12 +8,16 @@ import torch
 
 from disentwine.causal.graph import Graph
 from disentwine.contracts.capabilities import Abducts, Intervenes
+from disentwine.contracts.dataset import Factor
 from disentwine.contracts.model import Batch, Losses, Model
+from disentwine.data import Arrays
 from disentwine.errors import UsageError
+from disentwine.models import VQVAE
 from disentwine.serve import explore
 from disentwine.serve.opened import MissingError, Opened, Seen
 from disentwine.serve.pictures import data_url
 from disentwine.serve.uploads import Uploads
+from disentwine.testing import small_grid
 
 
 class Lamp(Model):
@@ -41,7 +45,8 @@ class Lamp(Model):
         return np.array([x.mean(), x.mean() / 5])
 
     def do(self, x: Any, do: Any = None, **values: Any) -> Any:
-        return np.full_like(x, (do or {}).get("light", x.mean()))
+        light = (do or {}).get("light", x.mean())
+        return np.full_like(x, np.reshape(light, (-1,) + (1,) * (x.ndim - 1)))
 
 
 @pytest.fixture
@@ -70,3 +75,47 @@ def test_without_data_only_sent_pictures_can_be_looked_at(opened: Opened) -> Non
     assert (light.low, light.high, light.unit) == (0.0, 200.0, "")
     with pytest.raises(UsageError, match="training range"):
         explore.intervene(opened, Seen(opened.model, np.zeros((4, 4, 1), np.uint8)), {"light": 1e5})
+
+
+class Switch(Lamp):
+    """Its light is one of three, and it remembers so."""
+
+    label_values = (("off", "dim", "bright"), (3.0, 40.0))
+
+
+def test_what_the_model_remembers_of_its_labels_stands_in_for_the_data() -> None:
+    opened = Opened(Switch(), None, 1)
+    light, heat = opened.concepts
+    assert (light.kind, light.values) == ("categorical", ["off", "dim", "bright"])
+    assert (light.low, light.high, light.step) == (0.0, 2.0, 1.0)
+    assert (heat.kind, heat.values, heat.low, heat.high) == ("continuous", [], 3.0, 40.0)
+    seen = Seen(opened.model, np.zeros((4, 4, 1), np.uint8))
+    assert explore.sweep(opened, seen, "light", {}, 9).values == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("dataset", ["at hand", "missing"])
+@pytest.mark.parametrize("value", [0.5, -1.0, 3.0])
+def test_a_number_that_is_no_category_is_refused(dataset: str, value: float) -> None:
+    lamps = Arrays(
+        images=np.zeros((30, 4, 4, 1), np.uint8),
+        factors=np.stack([np.arange(30.0) % 3, np.arange(30.0)], axis=1),
+        names=["light", "heat"],
+    )
+    lamps.spec = (Factor("light", "categorical", values=("off", "dim", "bright")), Factor("heat"))
+    opened = Opened(Switch(), lamps if dataset == "at hand" else None, 1)
+    seen = Seen(opened.model, np.zeros((4, 4, 1), np.uint8))
+    assert explore.intervene(opened, seen, {"light": 2.0}).moved == ["heat"]
+    with pytest.raises(UsageError, match=r"no category; .* from 0 \(off\) to 2 \(bright\)"):
+        explore.intervene(opened, seen, {"light": value})
+
+
+@pytest.mark.parametrize("dataset", ["at hand", "missing"])
+def test_codes_out_of_a_codebook_are_whole_numbers_of_it(dataset: str) -> None:
+    grid = small_grid((16, 16, 1))
+    model = VQVAE.for_data(grid, codes=8).eval()
+    opened = Opened(model, grid if dataset == "at hand" else None, 1)
+    seen = Seen(model, grid.images[0])
+    answer = explore.traverse(opened, seen, {"0": 2.6, "1": -40.0, "2": 99.0})
+    assert set(answer.ranges) == {(0.0, 7.0)}
+    assert answer.codes[:3] == [3.0, 0.0, 7.0]
+    assert answer.codes[3:] == seen.codes[3:].tolist()

@@ -1,6 +1,7 @@
 """Runs that are opened: data sets are shared and let go, and what is missing is told with its reason."""
 
 import gc
+import json
 import shutil
 import threading
 import weakref
@@ -63,12 +64,50 @@ def test_why_data_are_missing_is_told_once_on_the_terminal_and_in_the_answer(
     with TestClient(create_app([tmp_path / "run"]), base_url="http://127.0.0.1") as client:
         where = f"/api/runs/{client.get('/api/runs').json()[0]['id']}"
         refused = [client.get(f"{where}/images/t-{i}") for i in range(2)]
+        details = client.get(where).json()
     assert all(answer.status_code == 404 for answer in refused)
     assert "there is no such folder" in refused[0].json()["detail"]
     assert "send a picture of your own" in refused[0].json()["detail"]
+    assert details["examples"] == 0
+    assert details["missing"].startswith("photos: there is no such folder")
+    assert str(tmp_path) not in json.dumps([details["missing"], refused[0].json()])
     said = capfd.readouterr().err
     assert said.count("there is no such folder") == 1
     assert "warning: run" in said
+
+
+def test_a_run_that_cannot_be_read_leaves_the_others_in_the_list(
+    runs: Path, tmp_path: Path
+) -> None:
+    for name in ("damaged", "whole"):
+        shutil.copytree(runs / "plain", tmp_path / name)
+    (tmp_path / "damaged" / "status.json").unlink()
+    (tmp_path / "damaged" / "status.json").mkdir()
+    app = create_app([tmp_path / "damaged", tmp_path / "whole"])
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        listed = client.get("/api/runs")
+    assert listed.status_code == 200
+    assert [(run["name"], run["finished"]) for run in listed.json()] == [
+        ("damaged", False),
+        ("whole", True),
+    ]
+
+
+def test_a_run_whose_folder_is_gone_says_so_and_not_where_it_was(
+    runs: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(runs / "plain", tmp_path / "run")
+    with TestClient(create_app([tmp_path / "run"]), base_url="http://127.0.0.1") as client:
+        where = f"/api/runs/{client.get('/api/runs').json()[0]['id']}"
+        (tmp_path / "run" / "recipe.yaml").rename(tmp_path / "recipe.yaml")
+        unlike = client.get(f"{where}/training")
+        shutil.rmtree(tmp_path / "run")
+        gone = [client.get(f"{where}{route}") for route in ("", "/training")]
+    assert unlike.status_code == 400
+    assert unlike.json()["detail"].startswith("run is not a run folder")
+    for answer in gone:
+        assert answer.status_code == 404
+        assert answer.json()["detail"].startswith("run: its folder is gone")
 
 
 class Dice(Model):

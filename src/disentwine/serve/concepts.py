@@ -11,7 +11,8 @@ from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import Dataset, Factor, FloatArray
 from disentwine.contracts.model import Model
 from disentwine.errors import UsageError, did_you_mean
-from disentwine.report.ranges import training_range
+from disentwine.models.wanted import category_names
+from disentwine.report.ranges import kept_labels, training_range
 from disentwine.serve.schema import Concept
 
 STEPS = 200
@@ -27,13 +28,19 @@ def describe_concepts(model: Model, dataset: Dataset | None) -> list[Concept]:
         return []
     spec = {factor.name: factor for factor in (dataset.spec if dataset else ())}
     return [
-        _describe(spec.get(name, Factor(name)), *training_range(model, dataset, name))
+        _describe(spec.get(name) or _remembered(model, name), *training_range(model, dataset, name))
         for name in model.concept_names
     ]
 
 
+def _remembered(model: Intervenes, name: str) -> Factor:
+    """What the model itself knows of a concept, where the data are not at hand."""
+    categories = category_names(kept_labels(model, name))
+    return Factor(name, "categorical" if categories else "continuous", values=categories)
+
+
 def _describe(factor: Factor, low: float, high: float) -> Concept:
-    names = [value for value in factor.values if isinstance(value, str)]
+    names = list(category_names(factor.values))
     step = slider_step(low, high) if factor.kind == "continuous" else 1.0
     if factor.kind == "ordinal" and len(factor.values) > 1 and not names:
         step = float(np.diff(np.sort(np.array(factor.values, dtype=np.float64))).min())
@@ -69,6 +76,9 @@ def checked_do(concepts: Sequence[Concept], do: Mapping[str, float]) -> dict[str
     for name, value in do.items():
         if name not in known:
             raise UsageError(f"there is no concept '{name[:80]}'. {did_you_mean(name[:80], known)}")
+        if known[name].values:
+            _check_category(known[name], value)
+            continue
         low, high = known[name].low, known[name].high
         reach = REACH * max(high - low, 1e-6)
         if not low - reach <= value <= high + reach:
@@ -76,6 +86,15 @@ def checked_do(concepts: Sequence[Concept], do: Mapping[str, float]) -> dict[str
                 f"{name}: {value:g} is too far from the training range, {low:g} to {high:g}"
             )
     return dict(do)
+
+
+def _check_category(concept: Concept, value: float) -> None:
+    last = len(concept.values) - 1
+    if value not in range(last + 1):
+        raise UsageError(
+            f"{concept.name}: {value:g} is no category; give its number, from 0 ({concept.values[0]}) "
+            f"to {last} ({concept.values[last]})"
+        )
 
 
 def by_name(names: Sequence[str], values: FloatArray) -> dict[str, float | None]:

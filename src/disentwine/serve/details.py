@@ -9,7 +9,7 @@ import numpy as np
 
 from disentwine.causal.graph import Graph
 from disentwine.contracts.capabilities import Intervenes
-from disentwine.errors import CheckpointError
+from disentwine.errors import CheckpointError, DisentwineError
 from disentwine.metrics.registry import METRICS
 from disentwine.report.kept import kept_scores
 from disentwine.report.scoring import MEASURED_TOGETHER
@@ -39,6 +39,7 @@ def describe(entry: Entry, opened: Opened) -> RunDetails:
         graph=learnt_graph(model.graph) if isinstance(model, Intervenes) else None,
         true_graph=true_graph(dataset.graph) if dataset and dataset.graph is not None else None,
         examples=len(opened.examples),
+        missing=opened.missing,
     )
 
 
@@ -94,30 +95,26 @@ def training(entry: Entry, after: int) -> TrainingAnswer:
         entry: the run.
         after: only what was recorded later than this step.
     """
-    run = Run(entry.path)
-    records = _records(entry, run)
+    try:
+        run = entry.reread()
+        records: list[Any] = run.metrics
+        finished, steps = run.finished, run.recipe.training["steps"]
+    except DisentwineError as error:
+        raise CheckpointError(entry.without_paths(error)) from error
+    records = [record for record in records if _is_record(record)]
     last = max((record["step"] for record in records), default=0)
     rows = _thinned([record for record in records if record["step"] > after or not after])
     return TrainingAnswer(
-        finished=run.finished,
-        running=not run.finished and run.running,
+        finished=finished,
+        running=not finished and run.running,
         step=last,
-        steps=run.recipe.training["steps"],
+        steps=steps,
         rows=[{name: _plain(value) for name, value in row.items()} for row in rows],
     )
 
 
-def _records(entry: Entry, run: Run) -> list[dict[str, Any]]:
-    """What the log holds; a line that is JSON but no record, as an edited log may have, is left out."""
-    try:
-        records: list[Any] = run.metrics
-    except CheckpointError as error:
-        raise CheckpointError(str(error).replace(str(entry.path), entry.name)) from error
-    return [record for record in records if _is_record(record)]
-
-
 def _is_record(line: Any) -> bool:
-    """Whether a line of a log says of what it is, and when."""
+    """Whether a line of a log, which somebody may have edited, says of what it is, and when."""
     return (
         isinstance(line, dict)
         and isinstance(line.get("kind"), str)

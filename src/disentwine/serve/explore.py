@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from disentwine.causal.graph import Graph
-from disentwine.contracts.capabilities import Abducts, Decodes, Generates, Intervenes
+from disentwine.contracts.capabilities import Abducts, Decodes, Generates, Intervenes, Quantizes
 from disentwine.contracts.dataset import FloatArray, UInt8Array
 from disentwine.data.mechanisms import redraw
 from disentwine.errors import UsageError, did_you_mean
@@ -143,6 +143,8 @@ def traverse(opened: Opened, seen: Seen, codes: Mapping[str, float]) -> Traverse
         if abs(value) > 1e6:
             raise UsageError(f"code {index}: {value:g} is too far from the data")
         moved[int(index)] = value
+    if isinstance(opened.model, Quantizes):
+        moved = moved.round().clip(*ranges.T)  # there is nothing between two names
     return TraverseAnswer(
         picture=data_url(_decoded(opened, seen, moved)),
         codes=[number(code) for code in moved],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +20,9 @@ from disentwine.serve.randomness import GENERATOR
 from disentwine.serve.schema import RunSummary
 from disentwine.training.checkpoint import checkpoint_steps
 from disentwine.training.run import Run
+
+ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/[^/\s:;,'\"()]+)+")
+"""A path from the root, but not one of an address on the web."""
 
 FRESH_SECONDS = 1.0
 """How long a run's weights are believed to be the newest."""
@@ -63,6 +67,14 @@ class Entry:
         return self.path.resolve().name
 
     @property
+    def finished(self) -> bool:
+        """Whether its training is; not where that cannot be read, so that others are listed still."""
+        try:
+            return self.run.finished
+        except DisentwineError:
+            return False
+
+    @property
     def stale(self) -> bool:
         """Whether it is time to look for newer weights; a finished run has its last."""
         if self.opened is None:
@@ -72,21 +84,21 @@ class Entry:
     def open(self) -> Opened:
         """Load the weights, or newer ones where training has saved some."""
         self._looked = time.monotonic()
-        settled = self.run.finished
+        settled = self.finished
         saved = checkpoint_steps(self.run.checkpoints)
         if self.opened is not None and saved == self._saved:
             self._settled = settled
             return self.opened
-        if not saved:
-            raise MissingError(f"{self.name} has no checkpoint yet: let it train for a while")
         try:
-            run = Run(self.path)
+            run = self.reread()
+            if not saved:
+                raise MissingError(f"{self.name} has no checkpoint yet: let it train for a while")
             model, step = _built(run), run.checkpoint.step
         except DisentwineError as error:
             # Training may have removed it between the listing and the reading.
             if self.opened is not None:
                 return self.opened
-            raise MissingError(str(error).replace(str(self.path), self.name)) from error
+            raise MissingError(self.without_paths(error)) from error
         if self.opened is None:
             dataset, missing = self._data(run)
             self.opened = Opened(model, dataset, step, missing=missing)
@@ -96,13 +108,24 @@ class Entry:
         self.run, self._saved, self._settled = run, saved, settled
         return self.opened
 
+    def reread(self) -> Run:
+        """The run as it is on disk now."""
+        if not self.path.is_dir():
+            raise MissingError(f"{self.name}: its folder is gone; bring it back, or serve it anew")
+        return Run(self.path)
+
+    def without_paths(self, error: Exception) -> str:
+        """What an error says, but not where on this machine: visitors may be strangers."""
+        told = str(error).replace(str(self.path), self.name)
+        return ABSOLUTE.sub(lambda path: Path(path[0]).name, told)
+
     def _data(self, run: Run) -> tuple[Dataset | None, str]:
         """Its data set, or why there is none: pictures that are sent can be looked at without."""
         try:
             return self.shelf.find(run), ""
         except DisentwineError as error:
             warn(f"{self.name}: its data are not at hand, only pictures that are sent: {error}")
-            return None, str(error)
+            return None, self.without_paths(error)
 
     def summary(self) -> RunSummary:
         """What the list of runs says of it."""
@@ -114,7 +137,7 @@ class Entry:
             model=recipe.model["name"],
             data=recipe.data["name"],
             capabilities=self._capabilities(),
-            finished=self.run.finished,
+            finished=self.finished,
             steps=recipe.training["steps"],
             simulator=simulated is not None and issubclass(simulated, Simulates),
         )

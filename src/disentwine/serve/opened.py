@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from disentwine.contracts.capabilities import Abducts, Decodes, Intervenes, Layered
+from disentwine.contracts.capabilities import Abducts, Decodes, Intervenes, Layered, Quantizes
 from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray, Simulates, UInt8Array
 from disentwine.contracts.model import Model
 from disentwine.data.splits import examples
@@ -82,7 +82,10 @@ class Opened:
 
     @cached_property
     def code_ranges(self) -> FloatArray:
-        """(d, 2) between which each number of the code stays, for all but 2 % of test images."""
+        """(d, 2) between which each number of the code stays, for all but 2 % of test images; of names
+        out of a codebook, all."""
+        if isinstance(self.model, Quantizes):
+            return np.tile([0.0, self.model.codes - 1.0], (self.latents or 0, 1))
         pictures = self._pictures
         if not len(pictures):
             return np.tile([-3.0, 3.0], (self.latents or 0, 1))

@@ -121,6 +121,7 @@ class RunDetails(RunSummary):
     graph: GraphAnswer | None
     true_graph: GraphAnswer | None
     examples: int
+    missing: Annotated[str, Field(description="Why the data are not at hand; else empty.")]
 
 
 class Thumbnail(BaseModel):

@@ -1,5 +1,6 @@
 """A real browser before a real server, which serves runs that were trained for a few seconds."""
 
+import json
 import os
 import shutil
 import threading
@@ -7,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from filelock import FileLock
 from disentwine import VAE, data, fit
 from disentwine.causal.graph import Graph
 from disentwine.contracts.model import Batch, Losses, Model
-from disentwine.models import MODELS, LayeredCausalVAE
+from disentwine.models import MODELS, VQVAE, LayeredCausalVAE
 from disentwine.models.backgrounds import median_logits
 from disentwine.models.labels import complete_labels
 from disentwine.nn.convolutional import ImageShape
@@ -77,7 +79,8 @@ def small_layered(pendulum: data.Pendulum) -> LayeredCausalVAE:
 
 @pytest.fixture(scope="module")
 def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
-    """A causal run good enough to be believed, a poor one, one without concepts, one with actions.
+    """A causal run good enough to be believed, a poor one, one without concepts, one with actions, one
+    with a codebook.
 
     Made once, also where several processes share the tests. What stays no longer than a module: the
     toy among the models, and the browser's event loop, in which no other could run.
@@ -95,9 +98,11 @@ def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
             good, shifts = small_layered(pendulum), Shifts.for_data(pendulum)
             fit(good, pendulum, out=folder / "good", steps=300, batch_size=32, **rates, **usual)
             fit(small_layered(pendulum), pendulum, out=folder / "poor", steps=2, **usual)
-            for name, model in (("plain", VAE.for_data(pendulum)), ("shifts", shifts)):
+            quantized = VQVAE.for_data(pendulum, codes=8, width=8)
+            plain = VAE.for_data(pendulum)
+            for model, name in ((plain, "plain"), (shifts, "shifts"), (quantized, "quantized")):
                 fit(model, pendulum, out=folder / name, steps=1, batch_size=4, **usual)
-    yield [folder / name for name in ("good", "poor", "plain", "shifts")]
+    yield [folder / name for name in ("good", "poor", "plain", "shifts", "quantized")]
     del MODELS["shifts"]
 
 
@@ -115,6 +120,36 @@ def address(page_runs: list[Path]) -> Iterator[str]:
     server.should_exit = True
     thread.join(timeout=20)
     listener.close()
+
+
+@pytest.fixture(scope="module")
+def run_ids(address: str) -> dict[str, str]:
+    """The id of each run, by name."""
+    with urlopen(f"{address}/api/runs") as answer:
+        return {run["name"]: run["id"] for run in json.load(answer)}
+
+
+@pytest.fixture
+def hold() -> Callable[..., Callable[..., None]]:
+    """Keep the next requests to some place from their answers."""
+
+    def hold(page: Any, where: str, *, requests: int = 1) -> Callable[..., None]:
+        """Call what is returned to let them through, or to refuse them, once all have come."""
+        held: list[Any] = []
+        page.route(where, lambda route: held.append(route), times=requests)
+
+        def release(*, refuse: str = "") -> None:
+            while len(held) < requests:
+                page.wait_for_timeout(20)
+            for route in held:
+                if refuse:
+                    route.fulfill(status=422, json={"detail": refuse})
+                else:
+                    route.continue_()
+
+        return release
+
+    return hold
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,6 @@
 """Links: what is in an address comes back whole, and what no longer fits is left out."""
 
-import json
 from typing import Any
-from urllib.request import urlopen
 
 import pytest
 
@@ -35,12 +33,6 @@ def test_lists_of_any_names_come_back(visit: Any) -> None:
     )
     assert found == names
     assert page.evaluate("import('./address.js').then(({ parted }) => parted(undefined))") == []
-
-
-@pytest.fixture(scope="module")
-def run_ids(address: str) -> dict[str, str]:
-    with urlopen(f"{address}/api/runs") as answer:
-        return {run["name"]: run["id"] for run in json.load(answer)}
 
 
 def test_codes_that_a_model_no_longer_has_are_left_out(visit: Any, run_ids: dict[str, str]) -> None:

@@ -131,7 +131,7 @@ def test_actions_are_pressed_and_retrieved(visit: Any) -> None:
     strips.nth(0).locator("label").nth(4).click()
     strips.nth(1).locator("label").nth(4).click()
     page.wait_for_function(
-        "() => parseInt(document.querySelector('.bar-row .number').textContent) <= 60"
+        "() => parseInt(document.querySelector('.bar-row .number')?.textContent) <= 60"
     )  # the same picture twice tells nothing
 
 
@@ -260,3 +260,29 @@ def test_a_busy_server_is_asked_again_and_a_lost_one_is_told(visit: Any) -> None
 def test_a_link_to_a_run_that_is_not_here_says_so(visit: Any) -> None:
     page = visit("#/intervene/nowhere?image=t-1")
     page.wait_for_function(f"() => {NOTICE}.includes('not open here')")
+
+
+def test_codes_out_of_a_codebook_move_by_whole_numbers(visit: Any) -> None:
+    page = visit()
+    page = visit(f"#/traverse/{run_ids(page)['quantized']}?image=t-1&codes=0:2.6,1:50")
+    page.wait_for_selector(".view.traverse .slider.set")
+    page.wait_for_function("() => location.hash.endsWith('codes=0:3,1:7')")
+    slider = page.locator("#slider-0")
+    assert [slider.get_attribute(name) for name in ("min", "max", "step")] == ["0", "7", "1"]
+    assert slider.input_value() == "3"
+    assert page.locator("[data-concept='0'] input[type=number]").input_value() == "3"
+
+
+def test_why_a_run_cannot_be_opened_is_told(visit: Any) -> None:
+    visit.foreseen.append("status of 404")  # the browser tells of the refusal
+    page = visit("#/training")
+    plain, why = run_ids(page)["plain"], "plain: its folder is gone"
+    page.route(
+        f"**/runs/{plain}", lambda route: route.fulfill(status=404, json={"detail": why}), times=1
+    )
+    page.locator("#runs").select_option(plain)
+    page.wait_for_function("() => document.title.includes('plain')")
+    page.get_by_text(why).wait_for()
+    assert tabs(page) == ["training"]
+    page.evaluate("location.hash += '?again'")  # it may be back meanwhile
+    page.wait_for_function("() => document.querySelectorAll('#tabs a').length > 1")

@@ -19,17 +19,21 @@ const TITLE = document.title;
 let leaving = new AbortController();
 const details = new Map();
 
-async function open(runs) {
-  const main = document.getElementById("main");
+/** End what the view does, also what it would still write into the address; returns the next one's signal. */
+function leave() {
   forget();
   leaving.abort();
   leaving = new AbortController();
-  const { signal } = leaving;
+  return leaving.signal;
+}
+
+async function open(runs, signal) {
+  const main = document.getElementById("main");
   const asked = read();
   const short = runs.find((run) => run.id === asked.run) ?? runs[0];
   try {
     const run = details.get(short.id) ?? (await describe(short, signal));
-    if (run.finished) details.set(short.id, run);
+    if (run.finished && !run.closed) details.set(short.id, run);
     const views = Object.keys(VIEWS).filter((view) => VIEWS[view](run, runs));
     const view = views.includes(asked.view) ? asked.view : views[0];
     const address = asked.run === short.id || !asked.run ? asked : { do: {} };
@@ -48,13 +52,13 @@ async function open(runs) {
   }
 }
 
-/** All that is known of a run; one that has no checkpoint yet can only be watched. */
+/** All that is known of a run; one that cannot be opened, as before its first checkpoint, can only be watched. */
 async function describe(short, signal) {
   try {
     return await ask(`runs/${encodeURIComponent(short.id)}`, { signal });
   } catch (error) {
     if (error.status !== 404) throw error;
-    return { ...short, capabilities: [], concepts: [], actions: [], latents: null, graph: null, true_graph: null, recipe: "" };
+    return { ...short, closed: error.message, capabilities: [], concepts: [], actions: [], latents: null, graph: null, true_graph: null, recipe: "" };
   }
 }
 
@@ -115,8 +119,11 @@ async function start() {
       location.hash = format({ view: read().view, run: event.target.value, do: {} });
     });
     // Runs may have got their first weights meanwhile.
-    addEventListener("hashchange", () => ask("runs").then(open, fail));
-    await open(runs);
+    addEventListener("hashchange", () => {
+      const signal = leave();
+      ask("runs", { signal }).then((runs) => open(runs, signal), (error) => signal.aborted || fail(error));
+    });
+    await open(runs, leave());
   } catch (error) {
     fail(error);
   }

@@ -12,6 +12,9 @@ export function roundStep(span, steps = STEPS) {
   return power * [1, 2, 5, 10].find((factor) => factor * power >= raw * 0.999);
 }
 
+/** The number of the nearest category, or the value itself where there are no categories. */
+const nearest = (values, value) => (values.length ? Math.min(values.length - 1, Math.max(0, Math.round(value))) : value);
+
 /** Where a slider begins and ends, its step and how its values are written. */
 export function scaleOf({ low, high, step, kind, values = [] }) {
   const free = kind === undefined || kind === "continuous";
@@ -21,12 +24,14 @@ export function scaleOf({ low, high, step, kind, values = [] }) {
   const places = Number.isInteger(by * 10 ** decimals) || decimals > 6 ? decimals : decimals + 1;
   const down = free ? Math.floor((low - margin) / by) * by : low;
   const up = free ? Math.ceil((high + margin) / by) * by : high;
-  const write = (value) => value.toFixed(places).replace(/^-(0\.?0*)$/, "$1");
-  return { min: down, max: up, step: by, write, say: (value) => values[Math.round(value)] ?? write(value).replace("-", "−") };
+  const write = (value) => nearest(values, value).toFixed(places).replace(/^-(0\.?0*)$/, "$1");
+  return { min: down, max: up, step: by, write, say: (value) => values[nearest(values, value)] ?? write(value).replace("-", "−") };
 }
 
 /** A value of a concept in words: the name of a category, or a short number. */
-export const written = (concept, value) => concept?.values?.[Math.round(value)] ?? short(value);
+export function written({ values = [] } = {}, value) {
+  return value === null || value === undefined || !values.length ? short(value) : values[nearest(values, value)];
+}
 
 /**
  * A group of sliders for concepts [{name, label, unit, kind, low, high, step}].
@@ -50,7 +55,7 @@ function row(concept, onset, seen) {
   const label = title(concept.label ?? name);
   const scale = scaleOf(concept);
   const share = (value) => Math.min(1, Math.max(0, (value - scale.min) / (scale.max - scale.min)));
-  const id = `slider-${name.replace(/\W/g, "-")}`;
+  const id = `slider-${encodeURIComponent(name)}`; // no two names have the same, and there is no space in it
   const bounds = { min: scale.min, max: scale.max, step: scale.step };
   const range = h("input", { type: "range", id, ...bounds, "aria-describedby": `${id}-about` });
   const number = concept.values?.length

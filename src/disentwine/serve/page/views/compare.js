@@ -13,6 +13,7 @@ export async function show(root, { run, runs, address, signal }) {
   const other = await ask(`runs/${others.find((one) => one.id === address.other)?.id ?? alike.id}`, { signal });
   const shared = run.concepts.filter(({ name }) => other.concepts.some((concept) => concept.name === name));
   let doing = Object.fromEntries(Object.entries(address.do).filter(([name]) => shared.some((concept) => concept.name === name)));
+  let agreed = {}; // what both runs have answered last
   let [wanted, image] = [null, null];
   const original = picture("Original", { shape: run.shape });
   const truth = run.simulator && picture("Truth", { shape: run.shape });
@@ -21,7 +22,6 @@ export async function show(root, { run, runs, address, signal }) {
 
   function first(answer) {
     controls.update({ before: answer.before, after: answer.after, set: doing, moved: answer.moved });
-    original.show(answer.original, "The original image");
     truth?.show(answer.truth, "The simulator’s picture", answer.truth ? "simulator" : "unknown for this image");
   }
 
@@ -29,29 +29,39 @@ export async function show(root, { run, runs, address, signal }) {
   function side(one, { answers }) {
     const drawn = picture("Would have been", { shape: one.shape, class: "main" });
     const difference = one.simulator && picture("Difference ×4", { shape: one.shape, class: "difference" });
-    let same = null;
+    let [same, answered] = [null, null];
     const ask_ = newest(`runs/${one.id}/do`, {
       signal,
       onanswer: async (answer, body) => {
         if (body.image !== same) return;
+        answered = body.do;
+        if (sides.every((each) => each.answered === answered)) agreed = answered;
         answers?.(answer);
         const words = answer.error ? `error ${short(answer.error.model, 2)}` : one.model;
         await Promise.all([drawn.show(answer.picture, `The picture of ${one.name}`, words), difference && difference.show(answer.difference, "Where model and truth differ")]);
         speak(`${one.name}: ${words}`);
       },
-      onerror: (error) => notice(`${one.name}: ${error.message}`),
+      onerror: (error, body) => {
+        notice(`${one.name}: ${error.message}`);
+        if (body.image !== same || body.do !== doing) return; // what was asked for since decides
+        if (error.status !== 422 || !Object.keys(doing).length) return;
+        // Both go back to what both have answered; where that is refused too, to nothing moved.
+        [doing, agreed] = [agreed, {}];
+        send();
+      },
     });
     return {
       element: h("section", { class: "panel", "aria-label": one.name }, h("h2", {}, one.name), h("p", { class: "quiet" }, `${one.model} on ${one.data}`),
         h("div", { class: "pictures" }, drawn.element, difference ? difference.element : "")),
+      get answered() { return answered; },
       use: (id) => (same = id),
       send: () => same && ask_({ image: same, do: doing }),
     };
   }
 
   function onset(name, value) {
-    if (value === undefined) delete doing[name];
-    else doing = { ...doing, [name]: value };
+    const { [name]: _, ...others } = doing;
+    doing = value === undefined ? others : { ...others, [name]: value };
     send();
   }
 
@@ -72,6 +82,7 @@ export async function show(root, { run, runs, address, signal }) {
       const same = theirs?.original === mine.original ? chosen : (await upload(other.id, blobOf(mine.original), signal)).image;
       if (wanted !== chosen) return;
       image = chosen;
+      original.show(mine.original, "The original image");
       sides[0].use(chosen);
       sides[1].use(same);
       send();

@@ -41,9 +41,10 @@ export async function show(root, { run, address, signal }) {
       await draw();
       if (body.do === doing) stage.setAttribute("aria-busy", "false");
     },
-    onerror: (error) => {
-      // What is shown is what was last answered, and so is what the sliders and the address say.
+    onerror: (error, body) => {
       notice(error.message);
+      if (body.image !== image || body.do !== doing) return; // what was asked for since decides
+      // What is shown is what was last answered, and so is what the sliders and the address say.
       doing = last?.do ?? {};
       remember({ do: doing });
       draw().then(() => stage.setAttribute("aria-busy", "false"));
@@ -85,12 +86,13 @@ export async function show(root, { run, address, signal }) {
   }
 
   async function draw({ keep = false } = {}) {
-    const set = Object.keys(doing);
-    const answer = set.length ? last : null;
+    const answer = Object.keys(doing).length ? last : null;
+    const done = answer?.do ?? doing; // a newer move may wait, which the sliders show already
+    const set = Object.keys(done);
     const before = answer?.before ?? facts.values ?? {};
     const now = answer?.after ?? before;
     const moved = answer?.moved ?? [];
-    const words = set.map((name) => `${say(name)} ${tell(name, doing[name])} ${units(name)}`.trim()).join(", ");
+    const words = set.map((name) => `${say(name)} ${tell(name, done[name])} ${units(name)}`.trim()).join(", ");
     controls.update({ before, after: now, set: doing, moved });
     const values = Object.fromEntries(Object.keys(now).map((name) => [name, valueText(tell(name, before[name]), tell(name, now[name]), units(name))]));
     graph?.update({ set, moved, cut: answer?.cut ?? [], values });
@@ -102,7 +104,7 @@ export async function show(root, { run, address, signal }) {
       truth && truth.show(real, "The simulator’s picture", real ? "simulator" : "unknown for this image"),
       difference && difference.show(answer?.difference ?? null, "Where model and truth differ", answer?.error ? `error ${short(answer.error.model, 2)}` : ""),
     ]);
-    const beyond = set.filter((name) => doing[name] < known.get(name).low || doing[name] > known.get(name).high);
+    const beyond = set.filter((name) => done[name] < known.get(name).low || done[name] > known.get(name).high);
     verdict.replaceChildren(...judge(answer), beyond.length ? h("span", { class: "beyond" }, `${beyond.map(say).join(", ")}: further than training saw, so this is a guess.`) : "");
     if (answer) speak(`${words}. ${moved.length ? `Moved with it: ${moved.map((name) => `${say(name)} to ${tell(name, now[name])} ${units(name)}`).join(", ")}.` : "Nothing else moved."} ${verdict.textContent}`);
   }

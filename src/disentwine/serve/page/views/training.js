@@ -8,11 +8,12 @@ const EVERY = 2000;
 const NO_TERM = new Set(["step", "kind", "seconds", "epoch"]);
 
 export async function show(root, { run, signal }) {
+  const closed = run.closed && h("p", { class: "closed" }, h("b", {}, "This run can only be watched. "), run.closed);
   const state = h("p", { class: "state" });
   const progress = h("progress", { max: 1, "aria-label": "Progress of the training" });
   const charts = h("div", { class: "charts" });
   const recipe = h("details", {}, h("summary", {}, "Recipe"), h("pre", { tabindex: "0" }, run.recipe));
-  root.append(lead("Training", "What the model is trained to make small, term by term, over the steps of the training."), h("section", { class: "panel wide" }, state, progress), charts, h("section", { class: "panel wide" }, recipe));
+  root.append(lead("Training", "What the model is trained to make small, term by term, over the steps of the training."), h("section", { class: "panel wide" }, closed, state, progress), charts, h("section", { class: "panel wide" }, recipe));
   const none = h("p", { class: "quiet" }, "Nothing has been logged yet.");
   const drawn = new Map();
   let rows = [];

@@ -17,7 +17,8 @@ export async function show(root, { run, address, signal }) {
   let [wanted, image] = [null, null];
   let start = null;
   let pressed = parted(address.actions).filter((id) => labels.has(id)).slice(0, MOST);
-  let steps = []; // pictures, the start first
+  let shown = null; // what was last answered: of which image, after which actions, and its pictures, the start first
+  let asked = {}; // the newest question which action it was
   let turn = 0;
 
   const ids = new Map(run.actions.map(({ id }) => [String(id), id]));
@@ -33,29 +34,48 @@ export async function show(root, { run, address, signal }) {
     act();
   }
 
+  function enable() {
+    const waiting = shown?.image !== image || shown?.pressed !== pressed;
+    for (const one of actions) one.disabled = !image;
+    [undo.disabled, reset.disabled, guess.disabled] = [!pressed.length, !pressed.length, !pressed.length || waiting];
+  }
+
   async function act() {
     const mine = ++turn;
     remember({ image, actions: joined(pressed) });
-    [undo.disabled, reset.disabled, guess.disabled] = [!pressed.length, !pressed.length, !pressed.length];
+    enable();
+    if (asked.last) question();
     try {
-      const asked = pressed.map((id) => ids.get(id));
-      const found = asked.length ? await ask(`runs/${run.id}/apply`, { body: { image, actions: asked }, signal }) : { pictures: [], truths: null };
+      const done = pressed.map((id) => ids.get(id));
+      const found = done.length ? await ask(`runs/${run.id}/apply`, { body: { image, actions: done }, signal }) : { pictures: [], truths: null };
       if (mine !== turn) return;
-      steps = [start, ...found.pictures];
+      shown = { image, pressed, steps: [start, ...found.pictures] };
+      enable();
       const last = pressed.length ? labels.get(pressed.at(-1)) : "the start";
-      await now.show(steps.at(-1), `After ${last}`, pressed.length ? `after ${last}` : "the start");
-      const true_ = pressed.length ? found.truths?.at(-1) ?? null : start;
+      await now.show(shown.steps.at(-1), `After ${last}`, pressed.length ? `after ${last}` : "the start");
+      const true_ = pressed.length ? found.truths?.at(-1) ?? null : image.startsWith("t-") ? start : null;
       if (mine !== turn) return;
       await truth.show(true_, "What the data have", true_ ? "from the data" : "not known");
       await drawHistory(mine);
       if (pressed.length) speak(`${last}: step ${pressed.length}.`);
     } catch (error) {
-      if (!signal.aborted && mine === turn) notice(error.message);
+      if (signal.aborted || mine !== turn) return;
+      notice(error.message);
+      takeBack();
     }
   }
 
+  /** What is pressed is what was last answered; nothing, where the image is another one since. */
+  function takeBack() {
+    const other = shown?.image !== image && pressed.length > 0;
+    pressed = shown?.image === image ? shown.pressed : [];
+    if (other) return act();
+    remember({ image, actions: joined(pressed) });
+    enable();
+  }
+
   async function drawHistory(mine) {
-    const images = await Promise.all(steps.map((url) => decoded(url)));
+    const images = await Promise.all(shown.steps.map((url) => decoded(url)));
     if (mine !== turn) return;
     history.replaceChildren(...images.map((one, i) => {
       const label = i ? title(labels.get(pressed[i - 1])) : "Start";
@@ -64,18 +84,26 @@ export async function show(root, { run, address, signal }) {
     history.scrollLeft = history.scrollWidth;
   }
 
+  /** A new question: what was answered to others, or will be, is no longer shown. */
+  function question(about = {}) {
+    answer.replaceChildren();
+    return (asked = about);
+  }
+
   async function retrieveLast() {
+    const mine = question({ last: true });
     try {
-      const kept = await Promise.all(steps.slice(-2).map((url) => upload(run.id, blobOf(url), signal)));
-      await retrieve(kept[0].image, kept[1].image);
+      const kept = await Promise.all(shown.steps.slice(-2).map((url) => upload(run.id, blobOf(url), signal)));
+      await retrieve(kept[0].image, kept[1].image, mine);
     } catch (error) {
       if (!signal.aborted) notice(error.message);
     }
   }
 
-  async function retrieve(before, after) {
+  async function retrieve(before, after, mine) {
     try {
       const found = await ask(`runs/${run.id}/retrieve`, { body: { before, after }, signal });
+      if (mine !== asked) return;
       answer.replaceChildren(...found.actions.slice(0, 8).map(({ id, label, probability }) => bar(title(labels.get(String(id)) ?? label), probability ?? 0)));
     } catch (error) {
       if (!signal.aborted) notice(error.message);
@@ -95,11 +123,12 @@ export async function show(root, { run, address, signal }) {
     }
   }
 
+  enable();
   const pair = {};
   let ready = false; // strips choose their first picture themselves, which is no question yet
   const pick = (slot) => (chosen) => {
     pair[slot] = chosen;
-    if (ready) retrieve(pair.before, pair.after);
+    if (ready && pair.before && pair.after) retrieve(pair.before, pair.after, question());
   };
   const images = await picker({ run, chosen: address.image, signal, onpick: choose, label: "Start from" });
   const before = await picker({ run, signal, onpick: pick("before"), label: "Before" });

@@ -26,21 +26,28 @@ export async function show(root, { run, address, signal }) {
   let answered = {};
   let controls = [];
   let ranges = null;
+  const whole = run.capabilities.includes("quantizes") ? { kind: "ordinal", step: 1 } : {};
   const side = h("section", { class: "side panel" });
 
   const traverse = newest(`runs/${run.id}/traverse`, {
     signal,
     onanswer: async (answer, body) => {
       if (body.image !== image) return;
-      answered = body.codes;
+      // Between two codes of a codebook there is nothing: what is said is what was answered.
+      answered = Object.fromEntries(Object.keys(body.codes).map((i) => [i, answer.codes[i]]));
+      if (body.codes === codes) {
+        codes = answered;
+        keep();
+      }
       if (!ranges) build((ranges = answer.ranges));
       const values = (list) => Object.fromEntries(list.map((value, i) => [i, value]));
       for (const one of controls) one.update({ before: values(own), after: values(answer.codes), set: codes });
-      await after.show(answer.picture, "The picture of these codes", Object.keys(codes).length ? "model" : "model, nothing moved");
-      speak(Object.entries(codes).map(([i, value]) => `${title(names[i])} ${short(value)}`).join(", ") || "Nothing is moved.");
+      await after.show(answer.picture, "The picture of these codes", Object.keys(body.codes).length ? "model" : "model, nothing moved");
+      speak(Object.keys(body.codes).map((i) => `${title(names[i])} ${short(answer.codes[i])}`).join(", ") || "Nothing is moved.");
     },
-    onerror: (error) => {
+    onerror: (error, body) => {
       notice(error.message);
+      if (body.image !== image || body.codes !== codes) return; // what was asked for since decides
       if (error.status !== 422 || !Object.keys(codes).length) return;
       // Back to what was last answered; where that is refused too, to nothing moved.
       [codes, answered] = [answered, {}];
@@ -49,7 +56,7 @@ export async function show(root, { run, address, signal }) {
   });
 
   function build(ranges, all = groups.every(({ units, first }) => first === units.length)) {
-    const slider = (i, layer) => ({ name: String(i), label: layer ? names[i].replace(`${layer}, `, "") : names[i], low: ranges[i][0], high: ranges[i][1] });
+    const slider = (i, layer) => ({ name: String(i), label: layer ? names[i].replace(`${layer}, `, "") : names[i], low: ranges[i][0], high: ranges[i][1], ...whole });
     const parts = groups.map(({ layer, units, first }) => ({ layer, of: units.length, shown: all ? units : units.slice(0, first) })).filter(({ shown }) => shown.length);
     const legend = ({ layer, of, shown }) => (layer ? `${title(layer)}${shown.length < of ? `, ${shown.length} of ${of}` : ""}` : "Codes");
     controls = parts.map((part) => sliders(part.shown.map((i) => slider(i, part.layer)), { onset, legend: legend(part), seen: "usually" }));
@@ -63,8 +70,12 @@ export async function show(root, { run, address, signal }) {
     changed();
   }
 
-  function changed() {
+  function keep() {
     remember({ image, codes: Object.entries(codes).map(([i, value]) => `${i}:${Number(value.toPrecision(5))}`).join(",") });
+  }
+
+  function changed() {
+    keep();
     traverse({ image, codes });
   }
 
