@@ -22,6 +22,18 @@ def test_actions_and_factors_are_counted():
     assert confusion.sum() == 5
 
 
+def test_pairs_of_unseen_pictures_are_counted_by_themselves():
+    truth, found = np.array([0, 0, 1, 2]), np.array([0, 1, 3, 2])
+    unseen = np.array([False, True, True, True])
+    options = {"names": NAMES, "factors": FACTORS}
+    scores = retrieval_scores(np.eye(4)[found], truth, unseen=unseen, **options)
+    values = {score.name: (score.value, score.n) for score in scores}
+    assert values["action-accuracy"] == (pytest.approx(2 / 4), 4)
+    assert values["action-accuracy-unseen"] == (pytest.approx(1 / 3), 3)
+    assert values["factor-accuracy-unseen"] == (pytest.approx(2 / 3), 3)
+    assert len(retrieval_scores(np.eye(4)[found], truth, unseen=~unseen[[1] * 4], **options)) == 2
+
+
 def test_chance_is_chance():
     rng = np.random.default_rng(0)
     truth = rng.integers(4, size=4000)

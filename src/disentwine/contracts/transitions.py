@@ -13,7 +13,8 @@ class Transitions:
     """Pairs (x, y, action) over a data set, as indices: no image is copied.
 
     Both images of a pair lie in the same part of `dataset.split`, so what is learnt on the training
-    images and pairs has seen no image of a test pair.
+    images and pairs has seen no image of a test pair; but perhaps one that looks the same, see
+    `data.seen`.
 
     Attributes:
         dataset: the images and factors that the pairs point into.

@@ -29,7 +29,8 @@ def transitions(
     (faces, say), one of them is drawn.
 
     Pairs are made within each part of the data set's split; those across parts are left out, so test
-    images are unseen in training. They are shuffled: any first n are a random sample.
+    images are unseen in training, though images of other factors may look the same
+    (`data.seen.seen_in_training`). They are shuffled: any first n are a random sample.
 
     Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
     M. Witbrock and G. Dobbie, 2023, section 4.

@@ -16,8 +16,13 @@ from disentwine.metrics.reconstruction import over, squared_error
 
 
 def retrieval_scores(
-    probabilities: ArrayLike, actions: ArrayLike, *, names: Sequence[str], factors: Sequence[int]
-) -> tuple[Score, Score]:
+    probabilities: ArrayLike,
+    actions: ArrayLike,
+    *,
+    names: Sequence[str],
+    factors: Sequence[int],
+    unseen: ArrayLike | None = None,
+) -> list[Score]:
     """Action and factor accuracy (see `metrics.accuracy`), with the confusion of actions as a detail.
 
     Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
@@ -28,6 +33,8 @@ def retrieval_scores(
         actions: (n,) the true ones.
         names: of the actions.
         factors: (actions,) which factor each action moves.
+        unseen: (n,) whether training saw neither picture of a pair, nor one that looks the same; then
+            the same two scores of these pairs follow, where there are any.
 
     >>> q = [[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], [0.1, 0.2, 0.7]]
     >>> action, factor = retrieval_scores(q, [0, 1, 2], names=["+x", "-x", "+y"], factors=[0, 0, 1])
@@ -42,7 +49,7 @@ def retrieval_scores(
     confusion = np.zeros((len(names), len(names)), np.int64)
     np.add.at(confusion, (truth, q.argmax(axis=1)), 1)
     action, factor = action_accuracy(q, truth), factor_accuracy(q, truth, factor_of=factors)
-    return (
+    scores = [
         replace(
             action,
             details={
@@ -52,7 +59,18 @@ def retrieval_scores(
             },
         ),
         replace(factor, details={"about": "share of pairs whose factor was retrieved"}),
-    )
+    ]
+    if unseen is not None and np.any(unseen):
+        some = np.asarray(unseen, dtype=bool)
+        scores += [
+            replace(
+                score,
+                name=f"{score.name}-unseen",
+                details={"about": "the same of pairs of which training saw neither picture"},
+            )
+            for score in retrieval_scores(q[some], truth[some], names=names, factors=factors)
+        ]
+    return scores
 
 
 def intervention_scores(

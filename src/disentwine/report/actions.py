@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from disentwine.contracts.capabilities import Transits
 from disentwine.contracts.dataset import Dataset, IndexArray, UInt8Array
@@ -15,7 +16,7 @@ from disentwine.data.stepping import Steps
 from disentwine.data.transitions import transitions
 from disentwine.errors import DataError, UsageError
 from disentwine.metrics.actions import intervention_scores, retrieval_scores
-from disentwine.metrics.reconstruction import squared_error
+from disentwine.metrics.reconstruction import over, squared_error
 from disentwine.report.reader import Reader
 
 MOST_PAIRS = 2000
@@ -26,7 +27,13 @@ READABLE = 0.5
 """The largest error, in deviations of the label, of a reader who can tell whether a factor moved."""
 
 
-def action_scores(model: Any, pairs: Transitions, *, most: int = MOST_PAIRS) -> list[Score]:
+def action_scores(
+    model: Any,
+    pairs: Transitions,
+    *,
+    most: int = MOST_PAIRS,
+    unseen: NDArray[np.bool_] | None = None,
+) -> list[Score]:
     """Accuracy of retrieved actions and factors, and errors of images after an action.
 
     Nothing is answered for a model without actions, or one of other actions than the pairs'.
@@ -35,13 +42,18 @@ def action_scores(model: Any, pairs: Transitions, *, most: int = MOST_PAIRS) -> 
         model: one that *transitions*.
         pairs: its test pairs are used; the validation pairs where there are none.
         most: pairs to look at.
+        unseen: of these pairs, see `retrieval_scores`.
     """
     if not isinstance(model, Transits) or model.actions != pairs.actions:
         return []
     table = _held_out(pairs)[:most]
     x, y, actions = pairs.batch(table)
     retrieval = retrieval_scores(
-        model.retrieve(x, y), actions, names=pairs.actions, factors=pairs.factor_of_action.tolist()
+        model.retrieve(x, y),
+        actions,
+        names=pairs.actions,
+        factors=pairs.factor_of_action.tolist(),
+        unseen=unseen,
     )
     made = apply_each(model, x, actions)
     images = intervention_scores(
@@ -120,9 +132,8 @@ def walk_scores(model: Any, pairs: Transitions, *, seed: int = 0) -> list[Score]
         return []
     one, five = (squared_error(*both) for both in zip(walked.made, walked.real, strict=True))
     about = f"squared error of a pixel after {WALK} actions over that after one"
-    tiny = float(np.finfo(float).tiny)
     details = {"about": about, "after one": one, f"after {WALK}": five}
-    return [Score("repeated-ratio", five / max(one, tiny), len(walked.factor), details=details)]
+    return [Score("repeated-ratio", over(five, one), len(walked.factor), details=details)]
 
 
 def walks(
