@@ -37,9 +37,18 @@ def test_it_declares_what_it_can_do(small: Builder, images: np.ndarray) -> None:
     assert "transitions" not in capabilities(model.autoencoder)
 
 
+def acting(model: CTVAE) -> CTVAE:
+    """The same with actions that change codes, as those of a layer without training do not."""
+    with torch.no_grad():
+        model.layer.leave.mul_(300)
+    return model
+
+
 def test_actions_go_by_name_or_number_and_repeat(small: Builder, images: np.ndarray) -> None:
-    model = small()
+    model = acting(small())
     moved = model.apply(images, "-x")
+    assert not np.array_equal(moved, model.reconstruct(images))
+    assert not np.array_equal(moved, model.apply(images, "+y"))
     assert moved.shape == images.shape
     assert moved.dtype == np.uint8
     assert np.array_equal(moved, model.apply(images, 1))
@@ -80,6 +89,8 @@ def test_wrong_actions_are_told(small: Builder, images: np.ndarray) -> None:
         small().apply(images, "+z")
     with pytest.raises(UsageError, match="repeats_from: give repeats"):
         small(repeats_from=3)
+    with pytest.raises(UsageError, match="repeats_weight: give repeats"):
+        small(repeats_weight=4.0)
     for wrong in (4, -1, 1.5, None):
         with pytest.raises(UsageError, match="numbers from 0 to 3"):
             small().apply(images, wrong)
@@ -182,12 +193,14 @@ def test_later_actions_are_learnt_from_what_the_layer_itself_made(
 
 
 def test_weights_weigh_their_terms(small: Builder) -> None:
-    model = small(weights=replace(TransitionWeights(), l_a=3.0, kl=0.0))
+    weights = replace(TransitionWeights(), l_a=3.0, kl=0.0, l_y=2.0)
+    model = small(weights=weights, repeats=2, repeats_weight=4.0)
     x, y, z = torch.rand(3, 3, 1, 16, 16)
     action = torch.tensor([0, 1, 3])
     losses = model.loss(Batch(x, torch.zeros(3, 0), 0, y, action, ((z, action),)))
     assert losses.weights["l_a"] == 3
     assert losses.weights["kl"] == 0
+    assert (losses.weights["l_y"], losses.weights["l_later"]) == (2, 8)
     alone = model.loss(Batch(x, torch.zeros(3, 0)))
     weighed = {*TransitionWeights.__dataclass_fields__, "l_later"}
     assert set(losses.terms) - set(alone.terms) == weighed
@@ -309,7 +322,7 @@ def test_matching_does_not_ask_for_opposites_before_there_are_names(
 
 
 def test_matching_gives_latent_actions_their_names(small: Builder, images: np.ndarray) -> None:
-    model = small(labels="latent")
+    model = acting(small(labels="latent"))
     x = np.random.default_rng(1).integers(0, 256, (40, 16, 16, 1), dtype=np.uint8)
     y = x[::-1].copy()
     found = model.retrieve(x, y).argmax(1)
@@ -319,8 +332,14 @@ def test_matching_gives_latent_actions_their_names(small: Builder, images: np.nd
     assert np.array_equal(after, names[found])
     latent = int(found[0])
     by_name = model.apply(images, int(names[latent]))
+    with pytest.raises(UsageError, match="the action of each pair: 40 pairs"):
+        model.match(x, y, [0])
+    with pytest.raises(UsageError):
+        model.match(x[:, 1:], y[:, 1:], names[found])
+    assert np.array_equal(by_name, model.apply(images, int(names[latent]))), "names were lost"
     model.places.copy_(torch.arange(4))
     assert np.array_equal(by_name, model.apply(images, latent))
+    assert not np.array_equal(by_name, model.apply(images, int(names[latent])))
 
 
 @pytest.mark.slow

@@ -44,6 +44,14 @@ def test_graph_losses_are_what_the_equations_say() -> None:
     assert torch.allclose(lonely_nodes(alone), alone.square().sum(-1))
 
 
+@pytest.mark.parametrize("logit", [-100.0, -20.0, 20.0, 100.0])
+def test_edges_that_are_certain_have_a_gradient(logit: float) -> None:
+    alpha = torch.full((1, 1, 2), logit, requires_grad=True)
+    edge_divergence(alpha.sigmoid()).sum().backward()
+    assert alpha.grad is not None
+    assert alpha.grad.isfinite().all()
+
+
 def test_of_expected_graphs_the_norms_are_those_of_sampled_ones_on_average() -> None:
     p = torch.tensor([[0.2, 0.9], [0.5, 0.3]])
     norm = distance = 0.0

@@ -163,11 +163,16 @@ def test_each_stage_is_logged_and_validated_by_its_own_loss(tmp_path: Path) -> N
     assert best_step(run.metrics) == run.status["best"]["step"]
 
 
-def test_a_record_of_the_second_stage_is_a_mean_over_its_own_updates(tmp_path: Path) -> None:
-    """Five updates a record, of which the switch leaves one: its terms are not divided by five."""
-    for name, every in (("often", 1), ("seldom", 5)):
-        options = TRAINING | {"steps": 5, "log_every": every}
-        fit(build(), DATA, out=tmp_path / name, **options)
+@pytest.mark.parametrize(
+    ("steps", "rows"), [(PRETRAINING + 1, {}), (9, {"repeats": 2, "repeats_from": 8})]
+)
+def test_a_record_is_a_mean_over_the_updates_of_its_own_stage(
+    tmp_path: Path, steps: int, rows: dict[str, int]
+) -> None:
+    """All updates a record, of which a switch leaves one: its terms are not divided by all."""
+    for name, every in (("often", 1), ("seldom", steps)):
+        options = TRAINING | {"steps": steps, "log_every": every}
+        fit(build(**rows), DATA, out=tmp_path / name, **options)
     often, seldom = (
         [r for r in load_run(tmp_path / name).metrics if r["kind"] == "train"][-1]
         for name in ("often", "seldom")

@@ -324,7 +324,7 @@ def test_an_empty_split_is_told(build: Any, pictures: Arrays) -> None:
     ("name", "younger"),
     [
         ("dip-vae-ii", {"start_beta": 60.0, "warm_up_steps": 9}),
-        ("ct-vae", {"repeats": 3, "repeats_from": 9}),
+        ("ct-vae", {"repeats": 3, "repeats_from": 9, "repeats_weight": 2.0}),
     ],
 )
 def test_options_that_came_later_leave_recipes_of_before_as_they_were(

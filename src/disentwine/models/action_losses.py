@@ -30,7 +30,8 @@ class TransitionWeights:
         l_x: doing nothing changes nothing (eq. 6).
         l_id_y: nor does it when the graph is the identity (eq. 7).
         l_id_m: the graph of doing nothing is the identity (eq. 8).
-        l_y: the action makes y of x (eq. 9); and of l_later, the same of the actions that follow.
+        l_y: the action makes y of x (eq. 9); and, times `repeats_weight`, l_later: the
+            same of the actions that follow.
         l_a: of all actions, this one explains y best (eq. 10).
         kl: divergence of the edges from a fair coin (eq. 11 to 13).
         l_m: few edges (eq. 14).

@@ -27,7 +27,6 @@ from disentwine.models.action_losses import (
 )
 from disentwine.models.mcq_vae import MCQVAE
 from disentwine.models.pixels import Likelihood
-from disentwine.nn.codes import as_codes
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.grid import Reduction, grid_of
 from disentwine.nn.messages import Messages
@@ -70,6 +69,8 @@ class CTVAE(Model):
             what the layer itself made of the one before, so that errors do not grow; one when omitted.
         repeats_from: the update from which on; until then single actions, which take less time. From
             the first on when omitted.
+        repeats_weight: how much the later actions of a row count together, the first being 1; as much
+            as that one when omitted.
         weights: of the losses of the second stage.
         layer_width: numbers that a node has where edges are found, and in the attention over parents.
         messages: "attention" over all parents, or several rounds between "neighbours" on the grid of
@@ -107,6 +108,7 @@ class CTVAE(Model):
         compared: PositiveShare = 1.0,
         repeats: Count | None = None,
         repeats_from: NonNegativeInt | None = None,
+        repeats_weight: NonNegative | None = None,
         weights: TransitionWeights = WEIGHTS,
         layer_width: Count = 64,
         messages: Messages = "attention",
@@ -134,15 +136,17 @@ class CTVAE(Model):
             raise UsageError("compared=1 is needed where labels are 'latent': no pair has its own")
         if repeats is not None and labels == "latent":
             raise UsageError("repeats need known actions: leave it away where labels are 'latent'")
-        if repeats_from is not None and repeats is None:
-            raise UsageError(
-                "repeats_from: give repeats, how many actions are in a row, or leave out both"
-            )
+        for name, given in {"repeats_from": repeats_from, "repeats_weight": repeats_weight}.items():
+            if given is not None and repeats is None:
+                raise UsageError(
+                    f"{name}: give repeats, how many actions are in a row, or leave out both"
+                )
         self.image_shape, self.actions = image_shape, actions
         self.pretraining, self.joint, self.weights = pretraining, joint, weights
         self.labels, self.two_way = labels, two_way
         self.rivals, self.compared = rivals, compared
         self.repeats, self.repeats_from = repeats, repeats_from
+        self.repeats_weight = repeats_weight
         self.register_buffer("places", torch.arange(len(actions)))
         self.layer_width, self.hidden = layer_width, hidden
         self.messages, self.heads, self.rounds = messages, heads, rounds
@@ -204,7 +208,8 @@ class CTVAE(Model):
                 made = self.layer(self._outcome(made), self.table, action[:, None])[0][:, 0]
                 later.append(negative_log_likelihood(made, self._target(y)))
             terms["l_later"] = torch.stack(later).mean(0)
-        weights = {**asdict(self.weights), "l_later": self.weights.l_y}
+        later_weight = 1.0 if self.repeats_weight is None else self.repeats_weight
+        weights = {**asdict(self.weights), "l_later": later_weight * self.weights.l_y}
         for name in COMPARING:  # they count as much as the pairs do that training has them of
             weights[name] *= self._compared(len(x)) / len(x)
         return Losses(terms, {name: weights[name] for name in terms})
@@ -266,10 +271,8 @@ class CTVAE(Model):
         return self.indices(x).to(x.dtype)
 
     def decode(self, codes: Any) -> Tensor:
-        """The mean image of codes (n, nodes), an array or a tensor; numbers between codes become the
-        nearest."""
-        nodes, weight = self.autoencoder.nodes, next(self.parameters())
-        return self.autoencoder.decode(as_codes(codes, width=nodes, like=weight))
+        """The mean image of codes (n, nodes), see `MCQVAE.decode`."""
+        return self.autoencoder.decode(codes)
 
     @accepts_pictures
     def reconstruct(self, x: Tensor) -> Tensor:
@@ -369,11 +372,18 @@ class CTVAE(Model):
             x, y: pairs of images, see `retrieve`.
             action: (n,) the name or the number of the action that made each.
         """
-        numbers = [self.action_number(one) for one in action]
+        several = action.tolist() if isinstance(action, Tensor | np.ndarray) else action
+        if isinstance(several, str | int) or len(several) != len(x):
+            raise UsageError(f"give the action of each pair: {len(x)} pairs, got {several!r:.80}")
+        numbers = [self.action_number(one) for one in several]
+        places, two_way = self.places.clone(), self.two_way
         self.places.copy_(torch.arange(len(self.actions)))
-        two_way, self.two_way = self.two_way, False  # without names there are no opposites
+        self.two_way = False  # without names there are no opposites
         try:
             q = np.asarray(self.retrieve(x, y), dtype=np.float64)
+        except BaseException:
+            self.places.copy_(places)
+            raise
         finally:
             self.two_way = two_way
         counts = np.zeros((len(self.actions), len(self.actions)))

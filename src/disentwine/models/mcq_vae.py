@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -13,6 +15,7 @@ from disentwine.models.pixels import (
     mean_pixels,
     pixel_log_likelihood,
 )
+from disentwine.nn.codes import as_codes
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.grid import Reduction, grid_decoder, grid_encoder, grid_of
 from disentwine.nn.pictures import accepts_pictures
@@ -124,10 +127,12 @@ class MCQVAE(Model):
         return self.indices(x).to(x.dtype)
 
     @torch.no_grad()
-    def decode(self, codes: Tensor) -> Tensor:
-        """The mean image of codes (n, nodes); numbers between codes become the nearest."""
-        indices = codes.round().long().clamp(0, self.codes - 1)
-        indices = indices.view(len(codes), self.codebooks, -1)
+    def decode(self, codes: Any) -> Tensor:
+        """The mean image of codes (n, nodes), an array or a tensor; numbers between codes become the
+        nearest."""
+        rows = as_codes(codes, width=self.nodes, like=next(self.parameters()))
+        indices = rows.round().long().clamp(0, self.codes - 1)
+        indices = indices.view(len(rows), self.codebooks, -1)
         return self.mean_image(self.quantizer.look_up(indices))
 
     @accepts_pictures

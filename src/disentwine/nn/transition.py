@@ -63,7 +63,8 @@ class TransitionLayer(nn.Module):
 
     Every node has the edges that network a gives it where the mask $R_{a,i}$ is on, and those of the
     network without action elsewhere (eq. 4). A node hears of nothing but its parents, a noise node,
-    where it stands, and the action where the mask is on; in further rounds (see `nn.messages`) its parents
+    where it stands, and the action where the mask is on (with attention, whom of its parents it hears most
+    also depends on what it is itself); in further rounds (see `nn.messages`) its parents
     pass on what they heard. What a node becomes is
     told by a point in the space of its codes, and code k is the likelier the nearer it is,
     $\log p(k) \sim -\frac{s}{2} \|M_{ii} x_i + v - e_k\|^2 + w_k \cdot h$: codes that look alike are

@@ -56,7 +56,10 @@ def edge_divergence(probabilities: Tensor) -> Tensor:
     >>> edge_divergence(torch.tensor([[[0.5, 1.0]]]))  # log 2
     tensor([0.6931])
     """
-    entropy: Tensor = torch.special.entr(probabilities) + torch.special.entr(1 - probabilities)
+    # At 0 and at 1 the slope of the entropy is infinite, and nothing is learnt from it times 0.
+    least = torch.finfo(probabilities.dtype).eps
+    p = probabilities.clamp(least, 1 - least)
+    entropy: Tensor = torch.special.entr(p) + torch.special.entr(1 - p)
     return (math.log(2) - entropy).sum((-2, -1))
 
 

@@ -9,9 +9,11 @@ from typing import Any, cast
 
 import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from disentwine.contracts.score import Score
 from disentwine.contracts.transitions import Transitions
+from disentwine.data.seen import seen_in_training
 from disentwine.data.transitions import transitions
 from disentwine.metrics.actions import retrieval_scores
 from disentwine.metrics.info_mec import info_mec
@@ -37,12 +39,12 @@ def measure(
 ) -> list[Score]:
     """Table 1, images after one action and after five, what else moves, and the codes' modularity; of
     the baseline, what it tells."""
-    pairs = _pairs(subject)
+    pairs, data = _pairs(subject), yaml.safe_dump(subject.recipe.data)
     if isinstance(subject, Baseline):
-        return siamese_scores(pairs, most=most, steps=siamese_steps, seed=subject.recipe.seed)
+        unseen = _unseen(data, most)
+        return siamese_scores(pairs, unseen=unseen, steps=siamese_steps, seed=subject.recipe.seed)
     model: Any = subject.model
-    data = yaml.safe_dump(subject.recipe.data)
-    scores = action_scores(model, pairs, most=most)
+    scores = action_scores(model, pairs, most=most, unseen=_unseen(data, most))
     scores += walk_scores(model, pairs)
     for leak in leak_scores(model, _reader(data, reader_steps), pairs, most=most):
         scores += [leak, Score(f"{leak.name}-floor", cast(float, leak.noise_floor), leak.n)]
@@ -52,15 +54,19 @@ def measure(
     return scores + _modularity(model, pairs, test)
 
 
-def siamese_scores(pairs: Transitions, *, most: int, steps: int, seed: int) -> list[Score]:
-    """What a network that learns nothing else retrieves; how many updates it had is a detail."""
+def siamese_scores(
+    pairs: Transitions, *, unseen: NDArray[np.bool_], steps: int, seed: int
+) -> list[Score]:
+    """What a network that learns nothing else retrieves of the first test pairs, of which `unseen` tells
+    whether training saw their pictures; how many updates it had is a detail."""
     network = train_siamese(pairs, steps=steps, seed=seed)
-    x, y, actions = pairs.batch(pairs.pairs["test"][:most])
+    x, y, actions = pairs.batch(pairs.pairs["test"][: len(unseen)])
     found = retrieval_scores(
         network.retrieve(x, y),
         actions,
         names=pairs.actions,
         factors=pairs.factor_of_action.tolist(),
+        unseen=unseen,
     )
     return [replace(score, details={**score.details, "updates": steps}) for score in found]
 
@@ -90,6 +96,15 @@ def _pairs(subject: Run | Baseline) -> Transitions:
         OPENED.clear()
         OPENED[data] = transitions(subject.dataset)
     return OPENED[data]
+
+
+@lru_cache(maxsize=1)
+def _unseen(data: str, most: int) -> NDArray[np.bool_]:
+    """Of the first test pairs, whether training saw neither picture, nor one that looks the same."""
+    pairs = OPENED[data]
+    images = pairs.pairs["test"][:most, :2]
+    seen = seen_in_training(pairs.dataset, images.reshape(-1)).reshape(images.shape)
+    return np.asarray(~seen.any(axis=1), dtype=bool)
 
 
 @lru_cache(maxsize=1)

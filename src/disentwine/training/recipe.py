@@ -27,7 +27,7 @@ NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
 
 YOUNGER = {
     "training": ("averaged", "revive", "start", "weight_decay"),
-    "model": ("start_beta", "warm_up_steps", "repeats", "repeats_from"),
+    "model": ("start_beta", "warm_up_steps", "repeats", "repeats_from", "repeats_weight"),
 }
 """Those that came when there were runs already, and are written only where they are set: studies name
 folders by the digest of a recipe, which must not change under them."""

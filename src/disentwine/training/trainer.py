@@ -148,7 +148,8 @@ class Trainer:
     @property
     def ends_stage(self) -> bool:
         """Whether the next update learns from something else than the last one did."""
-        return 0 < self.step == self.pretraining
+        rows_from = getattr(self.model, "repeats_from", None)
+        return self.step > 0 and self.step in (self.pretraining, rows_from)
 
     def validate(self) -> dict[str, float]:
         """Mean of every term that the last update learnt from, over the validation split, with noise
