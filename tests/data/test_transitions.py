@@ -10,6 +10,7 @@ from disentwine.contracts.dataset import Dataset, Factor
 from disentwine.data import Arrays, DSprites, Pendulum, Shapes3D, transitions
 from disentwine.data.grids import every_combination
 from disentwine.data.splits import random_split
+from disentwine.data.stepping import Steps
 from disentwine.errors import DataError, UsageError
 
 real = pytest.mark.skipif(
@@ -78,6 +79,29 @@ def test_a_data_set_may_say_what_its_actions_are():
         for part, table in said.pairs.items():
             np.testing.assert_array_equal(table, asked.pairs[part])
     assert transitions(dataset).dataset is dataset
+
+
+def test_factors_may_be_held_that_do_not_act():
+    dataset = Grid()
+    everything = transitions(dataset)
+    some = transitions(dataset, factors=("angle",), held=("size", "switch"))
+    assert some.actions == ("+angle", "-angle")
+    for part, table in some.pairs.items():
+        same = everything.pairs[part]
+        expected = same[everything.factor_of_action[same[:, 2]] == 1]
+        found = {(x, y, 2 + action) for x, y, action in table.tolist()}
+        assert found == set(map(tuple, expected.tolist()))
+    free = transitions(dataset, factors=("angle",))
+    x, y, _ = free.pairs["train"].T
+    assert (dataset.factors[x, 0] != dataset.factors[y, 0]).any(), "what is not held may differ"
+    steps = Steps(some.dataset)
+    for image in range(0, len(dataset), 7):
+        assert steps.alike(dataset.factors[image]).tolist() == [image]
+    assert len(steps.alike(np.array([99.0, 0.0, 0.0]))) == 0
+    with pytest.raises(UsageError, match="held: size would act and be held"):
+        transitions(dataset, held=("size",))
+    with pytest.raises(UsageError, match="'colour'"):
+        transitions(dataset, factors=("size",), held=("colour",))
 
 
 def test_test_images_are_unseen():

@@ -232,6 +232,26 @@ def test_what_is_measured_is_measured_on_all_actions(small: Builder) -> None:
     assert torch.equal(found["l_a"], expected["l_a"])
 
 
+def test_what_is_measured_is_tried_on_few_pairs_at_a_time(
+    small: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = small().eval()
+    torch.manual_seed(0)
+    x, y = torch.randint(0, model.codes, (2, 70, model.autoencoder.nodes))
+    action = torch.arange(70) % len(ACTIONS)
+    tried: list[int] = []
+    graph = model.layer.graph
+    monkeypatch.setattr(model.layer, "graph", lambda x, *s: tried.append(len(x)) or graph(x, *s))
+    measured, made = model.transition_terms(model.look_up(x), x, y, action)
+    assert tried == [32, 32, 6]
+    monkeypatch.setattr("disentwine.models.ct_vae.PAIRS_AT_ONCE", 70)
+    at_once, made_at_once = model.transition_terms(model.look_up(x), x, y, action)
+    assert torch.allclose(made, made_at_once, atol=1e-5)
+    assert measured.keys() == at_once.keys()
+    for name, values in at_once.items():
+        assert torch.allclose(measured[name], values, rtol=1e-5, atol=1e-5), name
+
+
 def test_with_rivals_losses_are_those_of_the_same_actions_among_all(small: Builder) -> None:
     everything = small(edges="expected").train()
     few = small(edges="expected", rivals=2).train()

@@ -161,11 +161,11 @@ def test_truths_are_those_of_a_thorough_look(acting: tuple[str, ...] | None, cyc
 def test_the_table_is_looked_through_once(bars: Arrays, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
     unique = np.unique
-    monkeypatch.setattr(np, "unique", lambda x, *more: looked.append(len(x)) or unique(x, *more))
+    monkeypatch.setattr(np, "unique", lambda x, **how: looked.append(len(x)) or unique(x, **how))
     dataset = bars.with_actions()
     for opened in (Opened(Stepper(), dataset, 1), Opened(Stepper(), dataset, 2)):
         apply(opened, seen_at(opened, 5), ["+x", "+x", "-x", "+colour"])
-    assert looked == [len(bars)] * 2  # once a factor
+    assert looked == [len(bars)] * 3  # once a factor, and once for what is held
 
 
 def test_continuous_factors_have_no_steps() -> None:

@@ -54,10 +54,13 @@ class Acting:
     Arguments:
         factors: those that act, and are held while another acts; all when omitted.
         cyclic: False ends every grid, also of factors that go round.
+        held: further ones that are held and do not act, none when omitted; others may differ between
+            the images of a pair.
     """
 
     factors: tuple[str, ...] | None = None
     cyclic: bool = True
+    held: tuple[str, ...] | None = None
 
 
 class Images(Protocol):
@@ -117,23 +120,34 @@ class Dataset:
             partly.factors[indices[order[max(1, round(share * len(indices))) :]]] = np.nan
         return partly
 
-    def with_actions(self, *, factors: tuple[str, ...] | None = None, cyclic: bool = True) -> Self:
+    def with_actions(
+        self,
+        *,
+        factors: tuple[str, ...] | None = None,
+        cyclic: bool = True,
+        held: tuple[str, ...] | None = None,
+    ) -> Self:
         """The same images, with other actions between them. In a recipe: `data.actions`.
 
         Arguments:
-            factors, cyclic: as for `data.transitions`.
+            factors, cyclic, held: as for `data.transitions`.
 
         >>> from disentwine.data import Shapes2D, transitions
         >>> transitions(Shapes2D().with_actions(factors=("x",))).actions
         ('+x', '-x')
         """
-        for name in factors or ():
+        for name in (*(factors or ()), *(held or ())):
             column_index(self.names, name)
+        both = [name for name in held or () if name in (factors or self.names)]
+        if both:
+            raise UsageError(
+                f"held: {', '.join(both)} would act and be held; name in `factors` only what acts"
+            )
         acted = copy(self)
         acted.images = (
             self.images
         )  # a data set that draws its images when asked need not do so twice
-        acted.acting = Acting(factors, cyclic)
+        acted.acting = Acting(factors, cyclic, held)
         return acted
 
     def __len__(self) -> int:

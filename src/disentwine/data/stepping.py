@@ -23,7 +23,8 @@ class Steps:
             do not.
         level: (n, k) the place of each image on each grid.
         strides: (k,) what a step of each adds to the key.
-        key: (n,) a number for each combination of levels, -1 without labels.
+        kept: (g, h) the combinations of values that occur of factors that are held and do not act.
+        key: (n,) a number for each combination of levels and of these, -1 without labels.
 
     >>> from disentwine.testing import small_grid
     >>> steps = Steps(small_grid((8, 8, 1)))  # 8 x 8, the second factor changing fastest
@@ -41,14 +42,17 @@ class Steps:
             [np.searchsorted(g, x) for g, x in zip(self.grids.values(), labels.T, strict=True)],
             axis=1,
         )
-        combinations = np.cumprod([1, *self.sizes], dtype=float)
+        self.held = [column_index(dataset.names, name) for name in dataset.acting.held or ()]
+        held = dataset.factors[:, self.held]
+        self.kept, kept = np.unique(held, axis=0, return_inverse=True)
+        combinations = np.cumprod([1, *self.sizes, len(self.kept)], dtype=float)
         if combinations[-1] > MOST_COMBINATIONS:
             raise UsageError(
                 f"{len(self.sizes)} factors are too many to hold; choose fewer `factors`"
             )
-        self.strides = combinations[:-1].astype(np.int64)
-        self.key = self.level @ self.strides
-        self.key[np.isnan(labels).any(axis=1)] = -1
+        self.strides, self.kept_stride = np.split(combinations[:-1].astype(np.int64), [-1])
+        self.key = self.level @ self.strides + kept.ravel() * self.kept_stride
+        self.key[np.isnan(labels).any(axis=1) | np.isnan(held).any(axis=1)] = -1
 
     @cached_property
     def order(self) -> IndexArray:
@@ -113,18 +117,21 @@ class Steps:
         return after
 
     def alike(self, row: FloatArray) -> IndexArray:
-        """The images whose factors that act are those of a row of the factor table.
+        """The images whose factors that act, or are held, are those of a row of the factor table.
 
         >>> from disentwine.testing import small_grid
         >>> Steps(small_grid((8, 8, 1))).alike(np.array([2.0, 6.0]))
         array([22])
         """
         levels = [np.searchsorted(grid, row[column]) for column, grid in self.grids.items()]
-        key = np.dot(levels, self.strides)
+        kept = np.flatnonzero((self.kept == row[self.held]).all(axis=1))
+        if not len(kept):
+            return kept
+        key = np.dot(levels, self.strides) + kept * self.kept_stride
         first, end = (
             np.searchsorted(self.key, key, side, sorter=self.order) for side in ("left", "right")
         )
-        return self.order[first:end]
+        return self.order[first[0] : end[0]]
 
 
 def _grids(dataset: Dataset) -> dict[int, FloatArray]:

@@ -18,6 +18,7 @@ def transitions(
     seed: int = 0,
     factors: Sequence[str] | None = None,
     cyclic: bool | None = None,
+    held: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> Transitions:
     r"""All pairs $(x, y, a)$ in which y is x after one step of one factor, the others held.
@@ -42,6 +43,8 @@ def transitions(
             set says (`Dataset.with_actions`, in a recipe `data.actions`), which may be all.
         cyclic: False ends every grid, as the paper's own pairs do, also of factors that go round; as
             the data set says when omitted.
+        held: factors that do not act, and are held too; of any kind. Those that neither act nor are held
+            may differ between the images of a pair, as faces do. As the data set says when omitted.
         limit: the most pairs to keep of each part.
 
     >>> from disentwine.data import Arrays
@@ -59,6 +62,7 @@ def transitions(
     acting = Acting(
         dataset.acting.factors if factors is None else tuple(factors),
         dataset.acting.cyclic if cyclic is None else cyclic,
+        dataset.acting.held if held is None else tuple(held),
     )
     if acting != dataset.acting:
         dataset = dataset.with_actions(**vars(acting))
@@ -83,7 +87,7 @@ def transitions(
     if not len(pairs["train"]):
         raise DataError(
             f"{dataset!r}: no two training images differ by one step of one factor of "
-            f"{', '.join(dataset.names[i] for i in steps.columns)}; choose fewer `factors`"
+            f"{', '.join(dataset.names[i] for i in steps.columns)}; choose fewer `factors`, or hold fewer"
         )
     return Transitions(
         dataset=dataset,

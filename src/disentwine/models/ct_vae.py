@@ -39,6 +39,7 @@ from disentwine.objectives.transition import negative_log_likelihood
 
 WEIGHTS = TransitionWeights()
 PAIRS_AT_ONCE = 32
+"""Of which all actions are tried: of all codes of many images they would fill the memory."""
 
 
 class CTVAE(Model):
@@ -235,17 +236,22 @@ class CTVAE(Model):
         learns, tried = self.training, None
         if learns and self.rivals is not None:
             tried = partial(with_rivals, rivals=self.rivals, opposites=opposites(self.actions))
-        return transition_terms(
-            self.layer,
-            self.table,
-            vectors,
-            x,
-            y,
-            action,
-            compared=self._compared(len(action)) if learns else len(action),
-            tried=tried,
-            latent=self.nameless,
-        )
+        at_once = len(action) if learns else PAIRS_AT_ONCE
+        parts = [
+            transition_terms(
+                self.layer,
+                self.table,
+                *pairs,
+                compared=self._compared(len(action)) if learns else at_once,
+                tried=tried,
+                latent=self.nameless,
+            )
+            for pairs in zip(
+                *(torch.split(z, at_once) for z in (vectors, x, y, action)), strict=True
+            )
+        ]
+        terms = {name: torch.cat([part[name] for part, _ in parts]) for name in parts[0][0]}
+        return terms, torch.cat([made for _, made in parts])
 
     def after_update(self) -> None:
         """Let the codebooks follow the batch that was just learnt from."""
@@ -351,7 +357,6 @@ class CTVAE(Model):
 
     def _fit(self, x: Tensor, y: Tensor) -> Tensor:
         """Log-likelihood (n, actions) of codes y after each action on codes x."""
-        # A few at a time: all actions of all codes of many images would fill the memory.
         parts = [
             -negative_log_likelihood(self.layer(self.look_up(a), self.table)[0], b[:, None])
             for a, b in zip(*(torch.split(z, PAIRS_AT_ONCE) for z in (x, y)), strict=True)
