@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 
 from disentwine import VAE, data, fit
 from disentwine.contracts.model import Batch, Losses, Model
+from disentwine.models import VQVAE
 from disentwine.serve import explore
 from disentwine.serve.app import create_app
 from disentwine.serve.library import Entry, Shelf
@@ -91,6 +92,24 @@ def test_a_run_that_cannot_be_read_leaves_the_others_in_the_list(
         ("damaged", False),
         ("whole", True),
     ]
+
+
+def test_a_run_that_is_trained_anew_in_its_folder_is_served_anew(tmp_path: Path) -> None:
+    pendulum = data.Pendulum(size=32)
+    options: dict[str, Any] = {"steps": 1, "batch_size": 4, "threads": 1, "progress": False}
+    fit(VAE.for_data(pendulum, latent=3), pendulum, out=tmp_path / "run", **options)
+    entry = Entry(tmp_path / "run", Shelf())
+    before = entry.open()
+    assert not entry.stale
+    shutil.rmtree(tmp_path / "run")
+    assert entry.opened is before, "what is gone is served as long as nothing else is there"
+    quantized = VQVAE.for_data(pendulum, codes=8, width=8)
+    fit(quantized, pendulum, out=tmp_path / "run", **options)
+    assert entry.summary().model == "vq-vae"
+    assert "quantizes" in entry.summary().capabilities
+    assert entry.stale
+    assert isinstance(entry.open().model, VQVAE)
+    assert not entry.stale
 
 
 def test_a_run_whose_folder_is_gone_says_so_and_not_where_it_was(

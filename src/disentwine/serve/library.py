@@ -19,7 +19,7 @@ from disentwine.serve.opened import MissingError, Opened
 from disentwine.serve.randomness import GENERATOR
 from disentwine.serve.schema import RunSummary
 from disentwine.training.checkpoint import checkpoint_steps
-from disentwine.training.run import Run
+from disentwine.training.run import RECIPE, Run
 
 ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/[^/\s:;,'\"()]+)+")
 """A path from the root, but not one of an address on the web."""
@@ -56,6 +56,7 @@ class Entry:
         self.shelf = shelf
         self.id = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
         self.run = Run(path)
+        self._born = born(path)
         self.opened: Opened | None = None
         self._saved: list[int] = []
         self._looked = 0.0
@@ -77,9 +78,23 @@ class Entry:
     @property
     def stale(self) -> bool:
         """Whether it is time to look for newer weights; a finished run has its last."""
+        self.renew()
         if self.opened is None:
             return True
         return not self._settled and time.monotonic() - self._looked > FRESH_SECONDS
+
+    def renew(self) -> None:
+        """Forget what is known of a run if another was trained in its folder since."""
+        now = born(self.path)
+        if now is None or now == self._born:
+            return
+        try:
+            run = Run(self.path)
+            _ = run.recipe
+        except DisentwineError:
+            return
+        self.run, self._born, self.opened = run, now, None
+        self._saved, self._settled, self._known = [], False, []
 
     def open(self) -> Opened:
         """Load the weights, or newer ones where training has saved some."""
@@ -129,6 +144,7 @@ class Entry:
 
     def summary(self) -> RunSummary:
         """What the list of runs says of it."""
+        self.renew()
         recipe = self.run.recipe
         simulated = DATASETS.get(recipe.data["name"])
         return RunSummary(
@@ -152,6 +168,15 @@ class Entry:
             names = (name.replace(" ", "-") for name in capabilities(model))
             self._known = ["represents", *names]
         return self._known
+
+
+def born(path: Path) -> tuple[int, int] | None:
+    """What tells a run from another one in the same folder: its recipe is written once."""
+    try:
+        recipe = (path / RECIPE).stat()
+    except OSError:
+        return None
+    return recipe.st_ino, recipe.st_mtime_ns
 
 
 def _built(run: Run) -> Model:
