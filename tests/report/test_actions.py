@@ -7,7 +7,7 @@ from disentwine.data import Shapes3D
 from disentwine.data.stepping import Steps
 from disentwine.data.transitions import transitions
 from disentwine.report import action_figures
-from disentwine.report.action_figures import repeated_rows
+from disentwine.report.action_figures import real_rows, repeated_rows
 from disentwine.report.actions import action_scores, leak_scores, walk_scores
 from disentwine.report.reader import Reader
 from disentwine.testing import small_grid
@@ -138,7 +138,8 @@ def test_repeated_actions_are_drawn_beside_the_image():
 def test_the_image_with_most_room_is_drawn(monkeypatch):
     drawn = []
 
-    def keep(rows, labels, columns):
+    def keep(rows, labels, columns, *, group):
+        assert group == 2
         drawn.append((rows, labels, columns))
         return "figure"
 
@@ -148,4 +149,17 @@ def test_the_image_with_most_room_is_drawn(monkeypatch):
     rows, labels, columns = drawn[0]
     assert np.array_equal(rows[0, 0], DATA.images[36])  # in the fifth row and column of eight
     assert labels[0] == "+size"
-    assert columns == ["image", "rebuilt", "1", "2", "3"]
+    assert columns == ["image, rebuilt", "once: made, real", "2 times", "3 times"]
+    for made, real, there in ((2, 3, 44), (4, 5, 52), (6, 7, 60)):
+        assert np.array_equal(rows[0, made], DATA.images[there])
+        assert np.array_equal(rows[0, real], DATA.images[there])
+    assert np.array_equal(rows[3, 3], DATA.images[35])
+    assert rows.shape[:2] == (4, 8)
+
+
+def test_what_the_data_do_not_have_is_left_blank():
+    rows = real_rows(DATA, Steps(DATA), 6, times=2)
+    assert np.array_equal(rows[0, 1], DATA.images[22])
+    assert np.array_equal(rows[2, 0], DATA.images[7])
+    assert (rows[2, 1] == 255).all()
+    assert (rows[1] == 255).all()

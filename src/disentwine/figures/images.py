@@ -72,13 +72,20 @@ def traversals(images: UInt8Array, values: Sequence[float], labels: Sequence[str
     return mosaic(images, row_labels=labels, column_labels=[_in_deviations(v) for v in values])
 
 
-def labelled_rows(images: UInt8Array, labels: Sequence[str], columns: Sequence[str] = ()) -> Figure:
+def labelled_rows(
+    images: UInt8Array,
+    labels: Sequence[str],
+    columns: Sequence[str] = (),
+    *,
+    group: int | None = None,
+) -> Figure:
     """Rows of images with a label each.
 
     Arguments:
         images: (rows, columns, height, width, channels).
         labels: a name for each row; a second line is drawn quieter.
         columns: what is written above them.
+        group: so many columns stand together, under one of these.
 
     >>> figure = labelled_rows(np.zeros((2, 3, 8, 8, 1), np.uint8), ["do(angle)", "truth"])
     >>> [text.get_text() for text in figure.axes[0].texts]
@@ -86,7 +93,7 @@ def labelled_rows(images: UInt8Array, labels: Sequence[str], columns: Sequence[s
     """
     if len(images) != len(labels):
         raise UsageError(f"{len(labels)} labels do not fit {len(images)} rows")
-    return mosaic(images, row_labels=labels, column_labels=columns)
+    return mosaic(images, row_labels=labels, column_labels=columns, group=group)
 
 
 def _in_deviations(value: float) -> str:

@@ -21,7 +21,8 @@ from disentwine.nn.pictures import to_unit_range
 def repeated_figure(
     model: Transits, dataset: Dataset, images: IndexArray, *, times: int = 5
 ) -> Figure:
-    """For each action a row: an image, what is left of it unchanged, and after 1 to `times` actions.
+    """For each action a row: an image, what is left of it unchanged, and after 1 to `times` actions what
+    the model makes, each beside the real image where there is one.
 
     Of some images the one is shown whose factors have most room both ways. What is beyond the end of a
     factor is left out: no pair tells what becomes of it.
@@ -32,13 +33,18 @@ def repeated_figure(
         images: (n,) those to choose from.
         times: how often to act.
     """
-    reach = Steps(dataset).reach(images, times=times)
+    steps = Steps(dataset)
+    reach = steps.reach(images, times=times)
     room = np.sqrt(reach).sum(1)  # a little in each direction beats much in one
     best = np.flatnonzero(room == room.max())
     chosen = best[len(best) // 2]  # the first ones look alike in sorted data
-    rows = repeated_rows(model, dataset.images[images[chosen]], reach[chosen].tolist(), times=times)
-    columns = ["image", "rebuilt", *(f"{t + 1}" for t in range(times))]
-    return labelled_rows(rows, [name.replace("_", " ") for name in model.actions], columns)
+    start = images[chosen]
+    made = repeated_rows(model, dataset.images[start], reach[chosen].tolist(), times=times)
+    real = real_rows(dataset, steps, int(start), times=times)
+    pairs = np.stack([made[:, 2:], real], axis=2).reshape(len(made), -1, *made.shape[2:])
+    columns = ["image, rebuilt", "once: made, real", *(f"{t} times" for t in range(2, times + 1))]
+    names = [name.replace("_", " ") for name in model.actions]
+    return labelled_rows(np.concatenate([made[:, :2], pairs], axis=1), names, columns, group=2)
 
 
 def repeated_rows(
@@ -56,6 +62,19 @@ def repeated_rows(
             for a, far in enumerate(reach)
         ]
     )
+
+
+def real_rows(dataset: Dataset, steps: Steps, start: int, *, times: int) -> UInt8Array:
+    """(actions, times, height, width, channels) the images that 1 to `times` actions lead to, blank where
+    there is none."""
+    far = np.arange(1, times + 1)
+    from_here = np.full(times, start)
+    there = np.stack(
+        [steps.moved(from_here, factor, by * far) for factor in steps.columns for by in (1, -1)]
+    )
+    rows = np.full((*there.shape, *dataset.image_shape), 255, np.uint8)
+    rows[there >= 0] = dataset.images[there[there >= 0]]
+    return rows
 
 
 def graphs_of(model: Any, images: UInt8Array) -> Figure:

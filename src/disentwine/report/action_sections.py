@@ -21,8 +21,8 @@ def actions(subject: Subject) -> Section | None:
         return None
     figure = repeated_figure(model, subject.dataset, subject.found.indices, times=REPEATS)
     text = (
-        f"One test image, its reconstruction, and what {REPEATS} actions make of it, one by one, as far "
-        "as factors go."
+        f"One test image, its reconstruction, and what {REPEATS} actions make of it, one by one, each beside "
+        "the real image, as far as factors go and the data have it."
     )
     share = subject.found.score("intervention-share")
     if share is not None:

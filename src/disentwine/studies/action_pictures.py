@@ -24,7 +24,7 @@ def repeated_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> 
     """A test image under each action, once to five times (the paper's Fig. 5)."""
     drawn: Pictures = []
     for name, outcome in _shown(outcomes).items():
-        caption = f"Each action once to {REPEATS} times, after the image and its reconstruction"
+        caption = f"Each action once to {REPEATS} times, beside the real images"
         picture = f"{caption}: {name}", folder / f"repeated-{name}.png"
         drawn += drawn_or_kept([picture], {name: outcome}, runs, partial(_draw_repeated, picture))
     return drawn
