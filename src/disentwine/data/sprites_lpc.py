@@ -134,10 +134,11 @@ def read_layer(layer: str, count: int) -> UInt8Array:
 
 def paint(tiles: dict[str, UInt8Array], rows: NDArray[np.intp]) -> UInt8Array:
     """(n, 64, 64, 3) the layers of each row of factors' indices, one over the other on black."""
-    canvas = np.zeros((len(rows), TILE, TILE, 3), np.uint8)
+    # Four bytes a pixel are moved at once, which is several times as fast as one by one.
+    canvas = np.zeros((len(rows), TILE, TILE), np.uint32)
     action, rotation, frame = rows[:, len(SHEETS) :].T
     for layer in PAINTED:
         variant = rows[:, list(SHEETS).index(layer)]
         tile = tiles[layer][variant, action, rotation, frame]
-        np.copyto(canvas, tile[..., :3], where=tile[..., 3:] > OPAQUE)
-    return canvas
+        np.copyto(canvas, tile.view(np.uint32)[..., 0], where=tile[..., 3] > OPAQUE)
+    return canvas.view(np.uint8).reshape(-1, TILE, TILE, 4)[..., :3].copy()
