@@ -1,5 +1,6 @@
 """The loader of the published Shapes3D, on a small file of the same form."""
 
+import h5py
 import numpy as np
 import pytest
 
@@ -7,8 +8,6 @@ from disentwine.data import Shapes3DAuthors, shapes3d_authors
 from disentwine.data.grids import every_combination
 from disentwine.data.shapes3d import grid
 from disentwine.errors import DataError
-
-h5py = pytest.importorskip("h5py")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from PIL import Image
@@ -113,7 +114,6 @@ def write_packed(folder, pixels, palette, attributes):
 
 
 def write_published(folder, pixels, palette, attributes):
-    h5py = pytest.importorskip("h5py")
     from scipy.io import savemat
 
     keys = {"train": "trainidx", "valid": "validx", "test": "testidx"}
@@ -157,7 +157,6 @@ def test_damaged_and_missing_characters_are_named(characters):
 
 @real
 def test_packed_frames_are_the_published_ones():
-    pytest.importorskip("h5py")
     folder = Path(os.environ["DISENTWINE_DATA"], "sprites_reed")
     animations, labels = sprites_reed.read_character(folder / "sprites_5.mat")
     assert [len(frames) for frames in animations] == LENGTHS
