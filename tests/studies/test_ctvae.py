@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from disentwine.studies import action_pictures
 from disentwine.studies.ctvae import (
     CTVAE,
     PUBLISHED,
@@ -102,6 +104,36 @@ def test_variants_are_compared_with_one_seed() -> None:
 def test_the_papers_table_comes_first() -> None:
     for trial in CTVAE.trials("paper", (0, 1)):
         assert trial.stage == {"": 1, SINGLE: 3}.get(trial.note, 2)
+
+
+def test_pictures_are_of_the_first_seed_that_can_be_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+    monkeypatch.setattr(
+        action_pictures,
+        "_draw_repeated",
+        lambda picture, runs: opened.extend(runs.values()) or [picture],
+    )
+    there = {("cars3d", 1): 1, ("cars3d", 2): 2}
+    monkeypatch.setattr(Trial, "finished_run", lambda self, _: there.get((self.data, self.seed)))
+    outcomes = []
+    for seed in (0, 1, 2):
+        told = score("action-accuracy", 1.0, 0.2) | {"details": {}}
+        if seed > 0:
+            told["details"] = {"names": ["+x", "-x"], "confusion": [[seed, 0], [0, 1]]}
+        outcomes.append(Outcome(Trial("ct-vae", "cars3d", seed, "ct-vae-cars3d"), (told,), 1.0))
+    ((_, path),) = action_pictures.repeated_pictures(outcomes, tmp_path, tmp_path)
+    assert path.name == "repeated-cars3d.png"
+    assert opened == [1]
+    counted: list[Any] = []
+    matrix = action_pictures.confusion_matrix
+    monkeypatch.setattr(
+        action_pictures, "confusion_matrix", lambda *told: counted.append(told[0]) or matrix(*told)
+    )
+    ((_, path),) = action_pictures.confusion_pictures(outcomes, tmp_path)
+    assert path.is_file()
+    assert counted == [[[1, 0], [0, 1]]]
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ REPEATS = 5
 def repeated_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
     """A test image under each action, once to five times (the paper's Fig. 5)."""
     drawn: Pictures = []
-    for name, outcome in _shown(outcomes).items():
+    for name, outcome in _shown(outcomes, runs).items():
         caption = f"Each action once to {REPEATS} times, beside the real images"
         picture = f"{caption}: {name}", folder / f"repeated-{name}.png"
         drawn += drawn_or_kept([picture], {name: outcome}, runs, partial(_draw_repeated, picture))
@@ -43,7 +43,7 @@ def _draw_repeated(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
 def graph_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
     """What each action touches and which nodes depend on which (the paper's Fig. 6)."""
     drawn: Pictures = []
-    for name, outcome in _shown(outcomes).items():
+    for name, outcome in _shown(outcomes, runs).items():
         caption = f"What each action touches, and what depends on what: {name}"
         picture = caption, folder / f"graphs-{name}.png"
         drawn += drawn_or_kept([picture], {name: outcome}, runs, partial(_draw_graphs, picture))
@@ -62,11 +62,11 @@ def _draw_graphs(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
 def confusion_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
     """Which actions are taken for which."""
     drawn: Pictures = []
-    for name, outcome in _shown(outcomes).items():
+    told = _shown([outcome for outcome in outcomes if "confusion" in _retrieval(outcome)])
+    for name in _shown(outcomes):
         picture = f"Which action is taken for which: {name}", folder / f"confusion-{name}.png"
-        score = next(s for s in outcome.scores if s["name"] == "action-accuracy")
-        details = score["details"]
-        if "confusion" in details:
+        if name in told:
+            details = _retrieval(told[name])
             figure = confusion_matrix(details["confusion"], details["names"])
             drawn.append((picture[0], figures.save_figure(figure, picture[1])))
         else:  # of the first trials only their rows were recorded
@@ -74,10 +74,17 @@ def confusion_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
     return drawn
 
 
-def _shown(outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
-    """The first seed of each data set, without variants and baselines."""
+def _retrieval(outcome: Outcome) -> Mapping[str, Any]:
+    """What is told of the actions that were retrieved."""
+    return next((s["details"] for s in outcome.scores if s["name"] == "action-accuracy"), {})
+
+
+def _shown(outcomes: Sequence[Outcome], runs: Path | None = None) -> dict[str, Outcome]:
+    """The first seed of each data set, without variants and baselines; where its run is gone, the first
+    whose run is there."""
+    plain = [o for o in outcomes if not o.trial.note and not o.trial.baseline]
+    there = [o for o in plain if runs is not None and o.trial.finished_run(runs) is not None]
     found: dict[str, Outcome] = {}
-    for outcome in outcomes:
-        if not outcome.trial.note and not outcome.trial.baseline:
-            found.setdefault(outcome.trial.data, outcome)
-    return found
+    for outcome in (*there, *plain):
+        found.setdefault(outcome.trial.data, outcome)
+    return {name: found[name] for name in dict.fromkeys(o.trial.data for o in plain)}

@@ -18,7 +18,7 @@ REMARKS = (
     "paper's options*: sampled edges, codebooks by gradient, attention over all nodes, every action"
     " tried for every pair. *Joint*: the autoencoder learns from pairs too. *Latent actions*: "
     "nobody names actions while they are learnt, validation pairs do afterwards. *Single actions*: "
-    "without rows of actions.",
+    "without rows of actions. Pictures are of one seed.",
 )
 
 DATA_REMARKS = {
