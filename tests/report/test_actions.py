@@ -1,5 +1,7 @@
 """Steps on the grid lead where they should, and a model that knows them all scores perfectly."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -155,6 +157,22 @@ def test_the_image_with_most_room_is_drawn(monkeypatch):
         assert np.array_equal(rows[0, real], DATA.images[there])
     assert np.array_equal(rows[3, 3], DATA.images[35])
     assert rows.shape[:2] == (4, 8)
+
+
+def test_a_picture_that_differs_in_more_is_not_called_real():
+    free = DATA.with_actions(factors=(DATA.names[1],))
+    rows = real_rows(free, Steps(free), 19, times=1)  # in the third row and the fourth column
+    blank_or_real = [(row[0] == 255).all() for row in rows]
+    assert len(rows) == 2
+    assert all(blank_or_real), "the first image with that column is of another row"
+
+
+def test_images_without_labels_are_not_drawn():
+    dataset = copy(DATA)
+    dataset.factors = DATA.factors.copy()
+    dataset.factors[36] = np.nan
+    assert action_figures.repeated_figure(Oracle(), dataset, np.array([0, 36]), times=1) is not None
+    assert action_figures.repeated_figure(Oracle(), dataset, np.array([36]), times=1) is None
 
 
 def test_what_the_data_do_not_have_is_left_blank():

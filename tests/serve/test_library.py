@@ -53,7 +53,7 @@ def test_more_data_sets_than_a_few_are_still_shared(runs: Path, tmp_path: Path) 
 def test_why_data_are_missing_is_told_once_on_the_terminal_and_in_the_answer(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    photos = tmp_path / "photos"
+    photos = tmp_path / "photos of ann"
     photos.mkdir()
     for i in range(20):
         Image.fromarray(np.full((32, 32, 3), 10 * i, np.uint8)).save(photos / f"{i}.png")
@@ -70,8 +70,9 @@ def test_why_data_are_missing_is_told_once_on_the_terminal_and_in_the_answer(
     assert "there is no such folder" in refused[0].json()["detail"]
     assert "send a picture of your own" in refused[0].json()["detail"]
     assert details["examples"] == 0
-    assert details["missing"].startswith("photos: there is no such folder")
-    assert str(tmp_path) not in json.dumps([details["missing"], refused[0].json()])
+    assert details["missing"].startswith("photos of ann: there is no such folder")
+    assert "path: photos of ann" in details["recipe"]
+    assert str(tmp_path) not in json.dumps([details, refused[0].json()])
     said = capfd.readouterr().err
     assert said.count("there is no such folder") == 1
     assert "warning: run" in said
@@ -102,7 +103,8 @@ def test_a_run_that_is_trained_anew_in_its_folder_is_served_anew(tmp_path: Path)
     before = entry.open()
     assert not entry.stale
     shutil.rmtree(tmp_path / "run")
-    assert entry.opened is before, "what is gone is served as long as nothing else is there"
+    assert not entry.stale
+    assert entry.open() is before, "what is gone is served as long as nothing else is there"
     quantized = VQVAE.for_data(pendulum, codes=8, width=8)
     fit(quantized, pendulum, out=tmp_path / "run", **options)
     assert entry.summary().model == "vq-vae"
@@ -110,6 +112,40 @@ def test_a_run_that_is_trained_anew_in_its_folder_is_served_anew(tmp_path: Path)
     assert entry.stale
     assert isinstance(entry.open().model, VQVAE)
     assert not entry.stale
+
+
+def test_a_run_that_comes_while_another_is_read_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pendulum = data.Pendulum(size=32)
+    options: dict[str, Any] = {"steps": 1, "batch_size": 4, "threads": 1, "progress": False}
+    for name in ("run", "next"):
+        fit(VAE.for_data(pendulum, latent=len(name)), pendulum, out=tmp_path / name, **options)
+    entry = Entry(tmp_path / "run", Shelf())
+    find = Shelf.find
+
+    def replaced_meanwhile(shelf: Shelf, run: Run) -> Any:
+        monkeypatch.undo()
+        shutil.rmtree(tmp_path / "run")
+        (tmp_path / "next").rename(tmp_path / "run")
+        assert entry.stale
+        return find(shelf, run)
+
+    monkeypatch.setattr(Shelf, "find", replaced_meanwhile)
+    assert entry.open().latents == len("run")
+    assert entry.stale
+    assert entry.open().latents == len("next")
+
+
+def test_weights_in_memory_outlive_the_folder_of_an_unfinished_run(tmp_path: Path) -> None:
+    pendulum = data.Pendulum(size=32)
+    options: dict[str, Any] = {"batch_size": 4, "threads": 1, "progress": False}
+    fit(VAE.for_data(pendulum, latent=2), pendulum, out=tmp_path / "run", steps=1, **options)
+    (tmp_path / "run" / "status.json").unlink()
+    entry = Entry(tmp_path / "run", Shelf())
+    before = entry.open()
+    shutil.rmtree(tmp_path / "run")
+    assert entry.open() is before
 
 
 def test_a_run_whose_folder_is_gone_says_so_and_not_where_it_was(

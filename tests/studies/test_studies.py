@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -114,6 +115,15 @@ def test_lines_of_different_numbers_of_seeds_tell_them():
     (table,) = study_tables(rows, {"Found": [Column("MIC", "mic", form=".1f")]})
     assert table.headings == ("system", "seeds", "MIC")
     assert [line[:2] for line in table.lines] == [("vae", "2"), ("gan", "1")]
+
+
+def test_cells_of_fewer_seeds_than_their_line_tell_it():
+    few = outcome("vae", 0.3)
+    few = replace(few, scores=({**few.scores[0], "name": "tic"},))
+    rows = result_rows([outcome("vae", 0.2), outcome("vae", 0.4, seed=1), few], {})
+    columns = [Column("MIC", "mic", form=".1f"), Column("TIC", "tic", form=".1f")]
+    (table,) = study_tables(rows, {"Found": columns})
+    assert table.lines == (("vae", "0.3 ± 0.1", "0.3 (1 of 2 seeds)"),)
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))

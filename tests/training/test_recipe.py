@@ -67,6 +67,9 @@ def test_every_mistake_is_in_one_report_with_a_suggestion() -> None:
 
 def test_actions_are_chosen_in_the_data_section() -> None:
     chosen = ("data.actions.factors=[x, scale]", "data.actions.cyclic=false")
+    assert "held" not in read_recipe("ct-vae-shapes2d", chosen).to_yaml(), "as in earlier recipes"
+    holding = read_recipe("ct-vae-shapes2d", (*chosen, "data.actions.held=[shape]"))
+    assert holding.build_dataset().acting.held == ("shape",)
     plain, recipe = read_recipe("ct-vae-shapes2d"), read_recipe("ct-vae-shapes2d", chosen)
     assert "actions" not in plain.data, "or runs of earlier recipes would not be found again"
     usual = ("data.actions.cyclic=true",)

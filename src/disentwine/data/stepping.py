@@ -82,7 +82,8 @@ class Steps:
         return reach
 
     def moved(self, images: IndexArray, factor: int, by: IndexArray | int) -> IndexArray:
-        """The images in which a factor is `by` steps further and all others are the same, or -1.
+        """The images in which a factor is `by` steps further and all others that act, or are held, are the
+        same, or -1.
 
         Arguments:
             images: (n,) where from.

@@ -236,20 +236,20 @@ class CTVAE(Model):
         learns, tried = self.training, None
         if learns and self.rivals is not None:
             tried = partial(with_rivals, rivals=self.rivals, opposites=opposites(self.actions))
-        at_once = len(action) if learns else PAIRS_AT_ONCE
-        parts = [
-            transition_terms(
-                self.layer,
-                self.table,
-                *pairs,
-                compared=self._compared(len(action)) if learns else at_once,
-                tried=tried,
-                latent=self.nameless,
-            )
-            for pairs in zip(
-                *(torch.split(z, at_once) for z in (vectors, x, y, action)), strict=True
-            )
-        ]
+        terms_of = partial(
+            transition_terms,
+            self.layer,
+            self.table,
+            compared=self._compared(len(action)) if learns else len(action),
+            tried=tried,
+            latent=self.nameless,
+        )
+        if (
+            learns or self.nameless
+        ):  # how often each latent action is taken is told of all pairs together
+            return terms_of(vectors, x, y, action)
+        split = (torch.split(z, PAIRS_AT_ONCE) for z in (vectors, x, y, action))
+        parts = [terms_of(*pairs) for pairs in zip(*split, strict=True)]
         terms = {name: torch.cat([part[name] for part, _ in parts]) for name in parts[0][0]}
         return terms, torch.cat([made for _, made in parts])
 

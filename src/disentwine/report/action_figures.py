@@ -20,12 +20,12 @@ from disentwine.nn.pictures import to_unit_range
 
 def repeated_figure(
     model: Transits, dataset: Dataset, images: IndexArray, *, times: int = 5
-) -> Figure:
+) -> Figure | None:
     """For each action a row: an image, what is left of it unchanged, and after 1 to `times` actions what
     the model makes, each beside the real image where there is one.
 
     Of some images the one is shown whose factors have most room both ways. What is beyond the end of a
-    factor is left out: no pair tells what becomes of it.
+    factor is left out: no pair tells what becomes of it. Nothing is drawn where no image has labels.
 
     Arguments:
         model: one that *transitions*.
@@ -34,6 +34,9 @@ def repeated_figure(
         times: how often to act.
     """
     steps = Steps(dataset)
+    images = images[steps.key[images] >= 0]
+    if not len(images):
+        return None
     reach = steps.reach(images, times=times)
     room = np.sqrt(reach).sum(1)  # a little in each direction beats much in one
     best = np.flatnonzero(room == room.max())
@@ -66,12 +69,14 @@ def repeated_rows(
 
 def real_rows(dataset: Dataset, steps: Steps, start: int, *, times: int) -> UInt8Array:
     """(actions, times, height, width, channels) the images that 1 to `times` actions lead to, blank where
-    there is none."""
+    there is none that differs in nothing else."""
     far = np.arange(1, times + 1)
     from_here = np.full(times, start)
     there = np.stack(
         [steps.moved(from_here, factor, by * far) for factor in steps.columns for by in (1, -1)]
     )
+    differs = dataset.factors[there] != dataset.factors[start]
+    there[differs.sum(axis=2) > 1] = -1
     rows = np.full((*there.shape, *dataset.image_shape), 255, np.uint8)
     rows[there >= 0] = dataset.images[there[there >= 0]]
     return rows

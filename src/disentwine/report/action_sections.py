@@ -20,6 +20,8 @@ def actions(subject: Subject) -> Section | None:
     if not isinstance(model, Transits):
         return None
     figure = repeated_figure(model, subject.dataset, subject.found.indices, times=REPEATS)
+    if figure is None:
+        return None
     text = (
         f"One test image, its reconstruction, and what {REPEATS} actions make of it, one by one, each beside "
         "the real image, as far as factors go and the data have it."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import networkx as nx
@@ -17,7 +18,9 @@ from disentwine.serve.actions import actions_of
 from disentwine.serve.concepts import number
 from disentwine.serve.library import Entry
 from disentwine.serve.opened import Opened
+from disentwine.serve.paths import named
 from disentwine.serve.schema import Edge, GraphAnswer, RunDetails, ScoreAnswer, TrainingAnswer
+from disentwine.training.recipe import Recipe
 from disentwine.training.run import Run
 
 MOST_ROWS = 500
@@ -30,7 +33,7 @@ def describe(entry: Entry, opened: Opened) -> RunDetails:
         **entry.summary().model_dump(),
         step=opened.step,
         shape=opened.shape,
-        recipe=entry.run.recipe.to_yaml(),
+        recipe=Recipe(**named(asdict(entry.run.recipe))).to_yaml(),
         concepts=opened.concepts,
         latents=opened.latents,
         latent_names=opened.latent_names,

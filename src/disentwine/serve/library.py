@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -16,13 +16,11 @@ from disentwine.contracts.model import Model
 from disentwine.data import DATASETS
 from disentwine.errors import DisentwineError, warn
 from disentwine.serve.opened import MissingError, Opened
+from disentwine.serve.paths import paths_in, without_paths
 from disentwine.serve.randomness import GENERATOR
 from disentwine.serve.schema import RunSummary
 from disentwine.training.checkpoint import checkpoint_steps
 from disentwine.training.run import RECIPE, Run
-
-ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/[^/\s:;,'\"()]+)+")
-"""A path from the root, but not one of an address on the web."""
 
 FRESH_SECONDS = 1.0
 """How long a run's weights are believed to be the newest."""
@@ -99,6 +97,7 @@ class Entry:
     def open(self) -> Opened:
         """Load the weights, or newer ones where training has saved some."""
         self._looked = time.monotonic()
+        began = born(self.path)  # another run may come into the folder while this one is read
         settled = self.finished
         saved = checkpoint_steps(self.run.checkpoints)
         if self.opened is not None and saved == self._saved:
@@ -109,8 +108,8 @@ class Entry:
             if not saved:
                 raise MissingError(f"{self.name} has no checkpoint yet: let it train for a while")
             model, step = _built(run), run.checkpoint.step
-        except DisentwineError as error:
-            # Training may have removed it between the listing and the reading.
+        except (DisentwineError, MissingError) as error:
+            # Training may have removed it between the listing and the reading, or somebody the folder.
             if self.opened is not None:
                 return self.opened
             raise MissingError(self.without_paths(error)) from error
@@ -120,7 +119,7 @@ class Entry:
         elif self.opened.step != step:
             before = self.opened
             self.opened = Opened(model, before.dataset, step, missing=before.missing)
-        self.run, self._saved, self._settled = run, saved, settled
+        self.run, self._born, self._saved, self._settled = run, began, saved, settled
         return self.opened
 
     def reread(self) -> Run:
@@ -131,8 +130,7 @@ class Entry:
 
     def without_paths(self, error: Exception) -> str:
         """What an error says, but not where on this machine: visitors may be strangers."""
-        told = str(error).replace(str(self.path), self.name)
-        return ABSOLUTE.sub(lambda path: Path(path[0]).name, told)
+        return without_paths(str(error), [self.path, *paths_in(asdict(self.run.recipe))])
 
     def _data(self, run: Run) -> tuple[Dataset | None, str]:
         """Its data set, or why there is none: pictures that are sent can be looked at without."""

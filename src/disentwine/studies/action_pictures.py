@@ -36,6 +36,8 @@ def _draw_repeated(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
     if not isinstance(model, Transits):
         return []
     figure = repeated_figure(model, run.dataset, run.dataset.split["test"], times=REPEATS)
+    if figure is None:
+        return []
     figures.save_figure(figure, picture[1])
     return [picture]
 

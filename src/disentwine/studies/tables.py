@@ -42,7 +42,8 @@ class Table:
 def study_tables(rows: Sequence[Row], columns: Mapping[str, Sequence[Column]]) -> list[Table]:
     """One table for each title and data set; published numbers stand in brackets behind ours.
 
-    Where lines are of different numbers of seeds, each tells its own.
+    Where lines are of different numbers of seeds, each tells its own; and a cell that is of fewer than
+    others of its line.
     """
     tables = []
     for title, wanted in columns.items():
@@ -53,10 +54,11 @@ def study_tables(rows: Sequence[Row], columns: Mapping[str, Sequence[Column]]) -
             lines, seeds = [], []
             for system, note in systems:
                 own = [row for row in here if (row["system"], row["note"]) == (system, note)]
-                cells = [_cell(own, column) for column in kept]
+                most = max(row["seeds"] for row in own)
+                cells = [_cell(own, column, seeds=most) for column in kept]
                 if any(cells):
                     lines.append((f"{system} ({note})" if note else system, *cells))
-                    seeds.append(max(row["seeds"] for row in own))
+                    seeds.append(most)
             if lines:
                 headings = ("system", *(column.heading for column in kept))
                 if len({number for number in seeds if number}) > 1:
@@ -85,7 +87,7 @@ def _matches(row: Row, column: Column) -> bool:
     return row["metric"] == column.metric and column.n in (None, row["n"])
 
 
-def _cell(rows: Sequence[Row], column: Column) -> str:
+def _cell(rows: Sequence[Row], column: Column, *, seeds: int) -> str:
     found = [row for row in rows if _matches(row, column)]
     if not found:
         return ""
@@ -94,6 +96,8 @@ def _cell(rows: Sequence[Row], column: Column) -> str:
     parts = [] if row["value"] is None else [format(row["value"], form)]
     if row["spread"] is not None:
         parts.append(f"± {format(row['spread'], form)}")
+    if 0 < row["seeds"] < seeds:
+        parts.append(f"({row['seeds']} of {seeds} seeds)")
     if row["paper"] is not None:
         parts.append(f"[{format(row['paper'], form)}]")
     return " ".join(parts)

@@ -83,6 +83,8 @@ class Recipe:
             for name in names:
                 if sections[section].get(name, ...) is None:
                     del sections[section][name]
+        if sections["data"].get(ACTIONS, {}).get("held", ...) is None:
+            del sections["data"][ACTIONS]["held"]
         return yaml.safe_dump(sections, sort_keys=False, allow_unicode=True)
 
 

@@ -148,8 +148,10 @@ class Trainer:
     @property
     def ends_stage(self) -> bool:
         """Whether the next update learns from something else than the last one did."""
-        rows_from = getattr(self.model, "repeats_from", None)
-        return self.step > 0 and self.step in (self.pretraining, rows_from)
+        ends = [self.pretraining]
+        if isinstance(self.model, LearnsActions) and (self.model.repeats or 1) > 1:
+            ends.append(max(self.pretraining, self.model.repeats_from or 0))
+        return self.step > 0 and self.step in ends
 
     def validate(self) -> dict[str, float]:
         """Mean of every term that the last update learnt from, over the validation split, with noise

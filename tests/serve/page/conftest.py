@@ -134,16 +134,19 @@ def hold() -> Callable[..., Callable[..., None]]:
     """Keep the next requests to some place from their answers."""
 
     def hold(page: Any, where: str, *, requests: int = 1) -> Callable[..., None]:
-        """Call what is returned to let them through, or to refuse them, once all have come."""
+        """Call what is returned to let them through, or to refuse them, once all have come; as a
+        server that is gone where the status is 0."""
         held: list[Any] = []
         page.route(where, lambda route: held.append(route), times=requests)
 
-        def release(*, refuse: str = "") -> None:
+        def release(*, refuse: str = "", status: int = 422) -> None:
             while len(held) < requests:
                 page.wait_for_timeout(20)
             for route in held:
-                if refuse:
-                    route.fulfill(status=422, json={"detail": refuse})
+                if refuse and status == 0:
+                    route.abort()
+                elif refuse:
+                    route.fulfill(status=status, json={"detail": refuse})
                 else:
                     route.continue_()
 

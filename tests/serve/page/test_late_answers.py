@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 LIGHT, MAIN = "#slider-light_angle", ".picture.main img"
 NUMBER = "[data-concept=light_angle] input[type=number]"
 MOVED = "#/intervene?image=t-3&do=light_angle:70"
@@ -140,3 +142,55 @@ def test_a_refused_code_does_not_undo_the_move_that_came_after_it(
     page.wait_for_function(f"() => {NOTICE}.includes('too far')")
     page.wait_for_function("() => location.hash.endsWith('codes=0:1.5')")
     page.wait_for_selector("#slider-0[aria-valuetext^='1.5'][aria-valuetext$='set by you']")
+
+
+@pytest.mark.parametrize("status", [0, 500])
+def test_a_code_that_fails_is_taken_back(visit: Any, hold: Any, run_ids: Any, status: int) -> None:
+    visit.foreseen.extend(["status of 500", "ERR_FAILED"])
+    page = visit(f"#/traverse/{run_ids['plain']}?image=t-1&codes=0:1.5")
+    number = page.locator("[data-concept='0'] input[type=number]")
+    page.wait_for_selector("#slider-0[aria-valuetext^='1.5']")
+    release = hold(page, "**/traverse")
+    number.fill("2")
+    page.wait_for_function("() => location.hash.endsWith('codes=0:2')")
+    release(refuse="not now", status=status)
+    page.wait_for_function("() => location.hash.endsWith('codes=0:1.5')")
+    page.wait_for_selector("#slider-0[aria-valuetext^='1.5'][aria-valuetext$='set by you']")
+
+
+@pytest.mark.parametrize("status", [0, 500])
+def test_compared_runs_go_back_together_when_one_fails(visit: Any, hold: Any, status: int) -> None:
+    visit.foreseen.extend(["status of 500", "ERR_FAILED"])
+    page = visit("#/compare?image=t-3&do=light_angle:70")
+    compared(page)
+    before = sources(page)
+    release = hold(page, "**/do", requests=2)
+    page.locator(NUMBER).fill("90")
+    page.wait_for_function("() => location.hash.includes('light_angle:90')")
+    release(refuse="not now", status=status)
+    page.wait_for_function("() => location.hash.includes('light_angle:70')")
+    page.wait_for_selector(f"{LIGHT}[aria-valuetext^='70']")
+    assert sources(page) == before
+
+
+def test_a_film_strip_is_never_of_what_was_refused(visit: Any) -> None:
+    visit.foreseen.append("status of 422")
+    page = visit(f"{MOVED}&film=pendulum_angle")
+    settle(page)
+    asked: list[Any] = []
+    page.on("request", lambda r: "/sweep" in r.url and asked.append(r.post_data_json["do"]))
+    page.locator(NUMBER).fill("9999")
+    page.wait_for_function("() => location.hash.includes('light_angle:70')")
+    with page.expect_response("**/sweep") as got:
+        page.locator("#film").select_option("shadow_length")
+    assert got.value.ok
+    assert asked[-1] == {"light_angle": 70}
+
+
+def test_a_run_is_described_anew_whenever_it_is_looked_at(visit: Any, run_ids: Any) -> None:
+    page, plain = visit(f"#/traverse/{run_ids['plain']}"), run_ids["plain"]
+    renewed = {"recipe": "trained: anew"}
+    page.route(f"**/runs/{plain}", lambda route: route.fulfill(json=route.fetch().json() | renewed))
+    page.goto(f"{page.url.partition('#')[0]}#/training/{plain}")
+    page.wait_for_selector(".view.training")
+    assert page.locator("details pre").text_content() == "trained: anew"

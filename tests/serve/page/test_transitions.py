@@ -89,6 +89,26 @@ def test_an_action_that_is_refused_is_taken_back(visit: Any, page: Any, hold: An
     page.wait_for_function("() => location.hash.endsWith('image=t-4')")
 
 
+def test_what_was_answered_is_drawn_though_the_next_is_refused(
+    visit: Any, page: Any, hold: Any
+) -> None:
+    visit.foreseen.append("status of 422")
+    page.evaluate(
+        """() => {
+          const { decode } = HTMLImageElement.prototype;
+          const later = () => new Promise((resume) => setTimeout(resume, 400));
+          HTMLImageElement.prototype.decode = function () { return later().then(() => decode.call(this)); };
+        }"""
+    )
+    with page.expect_response("**/apply"):
+        press(page)
+    release = hold(page, "**/apply")
+    press(page)
+    release(refuse="not now")
+    wait_for_steps(page, 2)
+    page.wait_for_function("() => location.hash.split('right').length === 2")
+
+
 def test_ones_own_picture_is_not_called_the_data(page: Any) -> None:
     page.get_by_text("from the data").wait_for()
     file = own_picture(np.full((32, 32, 3), 200, np.uint8))
@@ -104,15 +124,18 @@ def test_without_an_image_nothing_can_be_pressed(visit: Any, run_ids: dict[str, 
         f"**/runs/{shifts}", lambda route: route.fulfill(json=route.fetch().json() | missing)
     )
     page.route("**/images?*", lambda route: route.fulfill(json=[]))
-    page.goto(f"{page.url.partition('#')[0]}#/transitions/{shifts}")
+    page.goto(f"{page.url.partition('#')[0]}#/transitions/{shifts}?actions=%2Bright")
     page.wait_for_selector(".view.transitions")
     page.get_by_text("give a picture of your own. photos: there is no such folder").first.wait_for()
     actions = page.locator(".action")
     assert [actions.nth(i).is_disabled() for i in range(actions.count())] == [True, True]
+    for tool in ("Undo", "Start again"):
+        assert page.get_by_role("button", name=tool).is_disabled()
     file = own_picture(np.full((32, 32, 3), 200, np.uint8))
     page.locator(".asked input[type=file]").first.set_input_files(files=[file])
     page.wait_for_selector(".asked [value^=u-]:checked", state="attached")
     assert page.evaluate(NOTICE) == ""  # one picture alone is no question yet
     page.locator(".choose input[type=file]").set_input_files(files=[file])
+    wait_for_steps(page, 2)  # that of the address
     press(page)
-    wait_for_steps(page, 2)
+    wait_for_steps(page, 3)

@@ -17,7 +17,6 @@ const VIEWS = {
 const TITLE = document.title;
 
 let leaving = new AbortController();
-const details = new Map();
 
 /** End what the view does, also what it would still write into the address; returns the next one's signal. */
 function leave() {
@@ -32,8 +31,7 @@ async function open(runs, signal) {
   const asked = read();
   const short = runs.find((run) => run.id === asked.run) ?? runs[0];
   try {
-    const run = details.get(short.id) ?? (await describe(short, signal));
-    if (run.finished && !run.closed) details.set(short.id, run);
+    const run = await describe(short, signal);
     const views = Object.keys(VIEWS).filter((view) => VIEWS[view](run, runs));
     const view = views.includes(asked.view) ? asked.view : views[0];
     const address = asked.run === short.id || !asked.run ? asked : { do: {} };

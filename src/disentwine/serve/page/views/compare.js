@@ -14,6 +14,7 @@ export async function show(root, { run, runs, address, signal }) {
   const shared = run.concepts.filter(({ name }) => other.concepts.some((concept) => concept.name === name));
   let doing = Object.fromEntries(Object.entries(address.do).filter(([name]) => shared.some((concept) => concept.name === name)));
   let agreed = {}; // what both runs have answered last
+  let told = null; // the last answer of the first
   let [wanted, image] = [null, null];
   const original = picture("Original", { shape: run.shape });
   const truth = run.simulator && picture("Truth", { shape: run.shape });
@@ -21,8 +22,14 @@ export async function show(root, { run, runs, address, signal }) {
   const sides = [side(run, { answers: (answer) => first(answer) }), side(other, {})];
 
   function first(answer) {
-    controls.update({ before: answer.before, after: answer.after, set: doing, moved: answer.moved });
+    told = answer;
+    update();
     truth?.show(answer.truth, "The simulator’s picture", answer.truth ? "simulator" : "unknown for this image");
+  }
+
+  /** The sliders are where the last answer has them. */
+  function update() {
+    if (told) controls.update({ before: told.before, after: told.after, set: doing, moved: told.moved });
   }
 
   /** One run: its picture, the difference from the truth and its error; `same` is its id of the image. */
@@ -44,17 +51,23 @@ export async function show(root, { run, runs, address, signal }) {
       onerror: (error, body) => {
         notice(`${one.name}: ${error.message}`);
         if (body.image !== same || body.do !== doing) return; // what was asked for since decides
-        if (error.status !== 422 || !Object.keys(doing).length) return;
+        if (!Object.keys(doing).length) return;
         // Both go back to what both have answered; where that is refused too, to nothing moved.
-        [doing, agreed] = [agreed, {}];
-        send();
+        doing = agreed;
+        if (error.status) { // none where the server does not answer: it is not asked again
+          agreed = {};
+          send();
+        } else {
+          remember({ do: doing });
+          update();
+        }
       },
     });
     return {
       element: h("section", { class: "panel", "aria-label": one.name }, h("h2", {}, one.name), h("p", { class: "quiet" }, `${one.model} on ${one.data}`),
         h("div", { class: "pictures" }, drawn.element, difference ? difference.element : "")),
       get answered() { return answered; },
-      use: (id) => (same = id),
+      use: (id) => ([same, answered] = [id, null]),
       send: () => same && ask_({ image: same, do: doing }),
     };
   }

@@ -47,6 +47,7 @@ export async function show(root, { run, address, signal }) {
       // What is shown is what was last answered, and so is what the sliders and the address say.
       doing = last?.do ?? {};
       remember({ do: doing });
+      strip.update(image, doing);
       draw().then(() => stage.setAttribute("aria-busy", "false"));
     },
   });

@@ -37,7 +37,8 @@ export async function show(root, { run, address, signal }) {
   function enable() {
     const waiting = shown?.image !== image || shown?.pressed !== pressed;
     for (const one of actions) one.disabled = !image;
-    [undo.disabled, reset.disabled, guess.disabled] = [!pressed.length, !pressed.length, !pressed.length || waiting];
+    const none = !image || !pressed.length;
+    [undo.disabled, reset.disabled, guess.disabled] = [none, none, none || waiting];
   }
 
   async function act() {
@@ -49,20 +50,25 @@ export async function show(root, { run, address, signal }) {
       const done = pressed.map((id) => ids.get(id));
       const found = done.length ? await ask(`runs/${run.id}/apply`, { body: { image, actions: done }, signal }) : { pictures: [], truths: null };
       if (mine !== turn) return;
-      shown = { image, pressed, steps: [start, ...found.pictures] };
+      const real = pressed.length ? found.truths?.at(-1) ?? null : image.startsWith("t-") ? start : null;
+      shown = { image, pressed, steps: [start, ...found.pictures], real };
       enable();
-      const last = pressed.length ? labels.get(pressed.at(-1)) : "the start";
-      await now.show(shown.steps.at(-1), `After ${last}`, pressed.length ? `after ${last}` : "the start");
-      const true_ = pressed.length ? found.truths?.at(-1) ?? null : image.startsWith("t-") ? start : null;
-      if (mine !== turn) return;
-      await truth.show(true_, "What the data have", true_ ? "from the data" : "not known");
-      await drawHistory(mine);
-      if (pressed.length) speak(`${last}: step ${pressed.length}.`);
+      await draw(mine);
     } catch (error) {
       if (signal.aborted || mine !== turn) return;
       notice(error.message);
       takeBack();
     }
+  }
+
+  /** What was last answered, unless something was pressed since. */
+  async function draw(mine) {
+    const last = pressed.length ? labels.get(pressed.at(-1)) : "the start";
+    await now.show(shown.steps.at(-1), `After ${last}`, pressed.length ? `after ${last}` : "the start");
+    if (mine !== turn) return;
+    await truth.show(shown.real, "What the data have", shown.real ? "from the data" : "not known");
+    await drawHistory(mine);
+    if (mine === turn && pressed.length) speak(`${last}: step ${pressed.length}.`);
   }
 
   /** What is pressed is what was last answered; nothing, where the image is another one since. */
@@ -72,6 +78,7 @@ export async function show(root, { run, address, signal }) {
     if (other) return act();
     remember({ image, actions: joined(pressed) });
     enable();
+    if (shown?.image === image) draw(turn); // what was answered may not have been drawn yet
   }
 
   async function drawHistory(mine) {

@@ -24,6 +24,7 @@ export async function show(root, { run, address, signal }) {
   const known = new Set(Object.keys(names));
   let codes = Object.fromEntries(Object.entries(pairs(address.codes)).filter(([i]) => known.has(i)));
   let answered = {};
+  let told = null; // all codes of the last answer
   let controls = [];
   let ranges = null;
   const whole = run.capabilities.includes("quantizes") ? { kind: "ordinal", step: 1 } : {};
@@ -40,20 +41,32 @@ export async function show(root, { run, address, signal }) {
         keep();
       }
       if (!ranges) build((ranges = answer.ranges));
-      const values = (list) => Object.fromEntries(list.map((value, i) => [i, value]));
-      for (const one of controls) one.update({ before: values(own), after: values(answer.codes), set: codes });
+      told = answer.codes;
+      update();
       await after.show(answer.picture, "The picture of these codes", Object.keys(body.codes).length ? "model" : "model, nothing moved");
       speak(Object.keys(body.codes).map((i) => `${title(names[i])} ${short(answer.codes[i])}`).join(", ") || "Nothing is moved.");
     },
     onerror: (error, body) => {
       notice(error.message);
       if (body.image !== image || body.codes !== codes) return; // what was asked for since decides
-      if (error.status !== 422 || !Object.keys(codes).length) return;
+      if (!Object.keys(codes).length) return;
       // Back to what was last answered; where that is refused too, to nothing moved.
-      [codes, answered] = [answered, {}];
-      changed();
+      codes = answered;
+      if (error.status) { // none where the server does not answer: it is not asked again
+        answered = {};
+        changed();
+      } else {
+        keep();
+        update();
+      }
     },
   });
+
+  /** The sliders are where the last answer has them. */
+  function update() {
+    const values = (list) => Object.fromEntries(list.map((value, i) => [i, value]));
+    for (const one of controls) one.update({ before: values(own), after: values(told ?? own), set: codes });
+  }
 
   function build(ranges, all = groups.every(({ units, first }) => first === units.length)) {
     const slider = (i, layer) => ({ name: String(i), label: layer ? names[i].replace(`${layer}, `, "") : names[i], low: ranges[i][0], high: ranges[i][1], ...whole });
