@@ -34,7 +34,7 @@ SETTINGS: tuple[Setting, ...] = (
     OWN,
     ("sprites-reed", "ct-vae-sprites", ("data.name=sprites-reed",)),
     ("cars3d", "ct-vae-cars3d", ()),
-    ("sprites-lpc", "ct-vae-sprites", ()),
+    ("sprites-lpc", "ct-vae-sprites", ("model.repeats=5", "model.repeats_from=7500")),
 )
 """The longest first, so that no core waits for it at the end."""
 
