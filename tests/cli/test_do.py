@@ -80,6 +80,21 @@ def test_actions_are_done_one_after_the_other(command: Any, runs: Path) -> None:
     np.testing.assert_array_equal(np.asarray(Image.open("acted.png")), acted)
 
 
+def test_actions_beyond_the_last_value_are_told(command: Any, runs: Path) -> None:
+    scale = load_run(runs / "acting").dataset
+    first = scale.factors[examples(scale.split)[0], scale.names.index("scale")]
+    grid = np.unique(scale.column("scale"))
+    room = int((grid > first).sum())
+    for more, told in ((0, False), (1, True)):
+        words = ["+floor_hue", *["+scale"] * (room + more)]
+        answer = command("do", runs / "acting", "t-0", *words, "--out", f"{more}.png")
+        assert answer.code == 0, answer.err
+        note = (
+            f"+scale leads beyond the last value that there is, so that from action {room + 2} on"
+        )
+        assert (note in " ".join(answer.out.split())) == told
+
+
 @pytest.mark.parametrize(
     ("run", "picture", "word", "hint"),
     [

@@ -98,6 +98,9 @@ def test_factors_may_be_held_that_do_not_act():
     for image in range(0, len(dataset), 7):
         assert steps.alike(dataset.factors[image]).tolist() == [image]
     assert len(steps.alike(np.array([99.0, 0.0, 0.0]))) == 0
+    for factors in ("size", ()):
+        with pytest.raises(UsageError, match=r"in a list, such as \['size'\]; got"):
+            dataset.with_actions(factors=factors)
     with pytest.raises(UsageError, match="held: size would act and be held"):
         transitions(dataset, held=("size",))
     with pytest.raises(UsageError, match="'colour'"):

@@ -79,12 +79,15 @@ def test_codes_of_pictures_decode_to_their_reconstructions(
 
 
 def test_wrong_actions_are_told(small: Builder, images: np.ndarray) -> None:
-    with pytest.raises(UsageError, match="rivals need known actions"):
-        small(rivals=2, labels="latent")
-    with pytest.raises(UsageError, match="compared=1 is needed"):
+    with pytest.raises(UsageError, match="'latent' need rivals=null, compared=1, repeats=null: "):
+        small(rivals=2, compared=0.5, repeats=2, labels="latent")
+    with pytest.raises(UsageError, match="'latent' need compared=1: "):
         small(compared=0.5, labels="latent")
-    with pytest.raises(UsageError, match="repeats need known actions"):
-        small(repeats=2, labels="latent")
+    with pytest.raises(UsageError, match="known names need no match"):
+        small().match(images[:1], images[:1], ["+x"])
+    for unsigned in ("x", "x=2", "x+=1"):
+        with pytest.raises(UsageError, match=r"Did you mean \+x or -x\?"):
+            small().apply(images, unsigned)
     with pytest.raises(UsageError, match=r"no action '\+z'"):
         small().apply(images, "+z")
     with pytest.raises(UsageError, match="repeats_from: give repeats"):
@@ -95,7 +98,7 @@ def test_wrong_actions_are_told(small: Builder, images: np.ndarray) -> None:
         with pytest.raises(UsageError, match="numbers from 0 to 3"):
             small().apply(images, wrong)
         with pytest.raises(UsageError, match="numbers from 0 to 3"):
-            small().match(images[:1], images[:1], [wrong])
+            small(labels="latent").match(images[:1], images[:1], [wrong])
     for times in (0, 1.5):
         with pytest.raises(UsageError, match="once or more"):
             small().apply(images, "+x", times=times)

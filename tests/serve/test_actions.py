@@ -92,6 +92,7 @@ def test_a_step_out_of_the_data_has_no_truth(opened: Opened) -> None:
     answer = apply(opened, seen_at(opened, PLACES - 2), ["+x", "+x", "-x"])
     assert answer.truths is not None
     assert [truth is None for truth in answer.truths] == [False, True, True]
+    assert answer.beyond == 1
     sent = apply(opened, Seen(opened.model, np.zeros((8, PLACES, 1), np.uint8)), ["+x"])
     assert sent.truths is None
 

@@ -85,6 +85,8 @@ def test_actions_are_chosen_in_the_data_section() -> None:
     assert lines == ["data.actions.factor: unknown key. Did you mean 'factors'?"]
     lines = problems(SMALL | {"data": {"name": "shapes2d", "actions": "x"}})
     assert lines == ["data.actions: expected a list of key: value pairs"]
+    lines = problems(SMALL | {"data": {"name": "shapes2d", "action": {"factors": ["x"]}}})
+    assert lines == ["data.action: unknown key. Did you mean 'actions'?"]
     with pytest.raises(UsageError, match="Did you mean 'scale'"):
         read_recipe("ct-vae-shapes2d", ("data.actions.factors=[scales]",)).build_dataset()
 

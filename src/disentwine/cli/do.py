@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disentwine.cli.images import IMAGE_HELP, data_of, named_image
+from disentwine.cli.images import IMAGE_HELP, data_of, index_of, named_image
 
 if TYPE_CHECKING:
     from disentwine.contracts.capabilities import Intervenes
@@ -64,9 +64,28 @@ def do(
         _print_concepts(str(image), model, data_of(loaded), picture, wanted, values_after)
     else:
         print(f"{image} after {', '.join(values)}")
+        place = index_of(image, loaded)
+        if place is not None and (last := _leading_on(loaded.dataset, place, values)) < len(values):
+            print(
+                f"note: {values[last]} leads beyond the last value that there is, so that from action "
+                f"{last + 1} on the picture is a guess"
+            )
     if fitted:
         print(f"note: {fitted}")
     print(f"picture: {target}")
+
+
+def _leading_on(dataset: Dataset, place: int, actions: Sequence[str]) -> int:
+    """How many of some actions on an image lead to values that occur, one upon the other."""
+    from disentwine.data.stepping import Steps
+
+    steps, row = Steps(dataset), dataset.factors[place]
+    for done, action in enumerate(actions):
+        after = steps.step(row, dataset.names.index(action[1:]), SIGNS[action[:1]])
+        if after is None:
+            return done
+        row = after
+    return len(actions)
 
 
 def _print_concepts(

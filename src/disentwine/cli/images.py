@@ -52,7 +52,15 @@ def data_of(run: Run) -> Dataset | None:
 
 
 def _test_image(name: Path, run: Run) -> UInt8Array | None:
-    """The test image that "t-0" and so on name, as the page does; None for any other name."""
+    index = index_of(name, run)
+    if index is None:
+        return None
+    picture: UInt8Array = run.dataset.images[index]
+    return picture
+
+
+def index_of(name: Path, run: Run) -> int | None:
+    """The place of the test image that "t-0" and so on name, as the page does; None for any other name."""
     from disentwine.data.splits import examples
     from disentwine.errors import UsageError
 
@@ -63,5 +71,4 @@ def _test_image(name: Path, run: Run) -> UInt8Array | None:
     if int(number[1]) >= len(held_out):
         at_hand = f"{len(held_out):,} are at hand, from t-0 on"
         raise UsageError(f"there is no test image {name}: {at_hand}")
-    picture: UInt8Array = run.dataset.images[held_out[int(number[1])]]
-    return picture
+    return int(held_out[int(number[1])])

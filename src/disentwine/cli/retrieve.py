@@ -15,7 +15,10 @@ def retrieve(
     before: Annotated[Path, typer.Argument(help=IMAGE_HELP)],
     after: Annotated[Path, typer.Argument(help="The picture that an action made of it.")],
 ) -> None:
-    """Tell which action made one picture of another, with the probability of each."""
+    """Tell which action made one picture of another, with the probability of each.
+
+    That one of them did is taken for granted: of any other two pictures the answer says nothing.
+    """
     import numpy as np
 
     from disentwine.cli.tables import print_table

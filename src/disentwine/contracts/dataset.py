@@ -136,6 +136,9 @@ class Dataset:
         >>> transitions(Shapes2D().with_actions(factors=("x",))).actions
         ('+x', '-x')
         """
+        if isinstance(factors, str) or isinstance(held, str) or factors == ():
+            got = factors if isinstance(factors, str) or factors == () else held
+            raise UsageError(f"name factors in a list, such as ['{self.names[0]}']; got {got!r}")
         for name in (*(factors or ()), *(held or ())):
             column_index(self.names, name)
         both = [name for name in held or () if name in (factors or self.names)]

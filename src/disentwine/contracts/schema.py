@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, get_args, get_type_hints
 
@@ -52,26 +52,32 @@ def schema_of(function: Callable[..., Any], *, without: Collection[str] = ()) ->
 
 
 def check(
-    schema: type[BaseModel], values: Mapping[str, Any], *, section: str
+    schema: type[BaseModel], values: Mapping[str, Any], *, section: str, also: Sequence[str] = ()
 ) -> tuple[dict[str, Any], list[str]]:
     """Values with their defaults filled in, and a line for each thing that is wrong with them.
+
+    Arguments:
+        schema: what there may be.
+        values: what there is.
+        section: what keys are said to be of.
+        also: keys that others look at, to be offered for unknown ones.
 
     >>> def bake(*, minutes: int, hot: bool = True) -> None: ...
     >>> check(schema_of(bake), {"minute": 5}, section="oven")[1]
     ["oven.minute: unknown key. Did you mean 'minutes'?", 'oven.minutes: missing; give a value']
     """
-    parsed, problems = parse(schema, values, section=section)
+    parsed, problems = parse(schema, values, section=section, also=also)
     return {} if parsed is None else parsed.model_dump(mode="json"), problems
 
 
 def parse(
-    schema: type[BaseModel], values: Mapping[str, Any], *, section: str
+    schema: type[BaseModel], values: Mapping[str, Any], *, section: str, also: Sequence[str] = ()
 ) -> tuple[BaseModel | None, list[str]]:
     """The same with values as the function takes them: JSON knows no tuples."""
     try:
         return schema(**values), []
     except ValidationError as error:
-        lines = dict.fromkeys(_line(problem, schema, section) for problem in error.errors())
+        lines = dict.fromkeys(_line(problem, schema, section, also) for problem in error.errors())
         return None, sorted(lines)
     except TypeError:
         return None, [f"{section}: keys must be text"]
@@ -110,9 +116,9 @@ def _kinds(annotation: Any) -> set[Any]:
     return set().union(*map(_kinds, parts)) if parts else {annotation}
 
 
-def _line(problem: Any, schema: type[BaseModel], section: str) -> str:
+def _line(problem: Any, schema: type[BaseModel], section: str, also: Sequence[str]) -> str:
     key, *inner = [str(part) for part in problem["loc"]]
-    path, choices = [section, key] if section else [key], list(schema.model_fields)
+    path, choices = [section, key] if section else [key], [*schema.model_fields, *also]
     field = schema.model_fields.get(key)
     if inner and field is not None and is_dataclass(field.annotation):
         path, choices = [*path, inner[0]], [own.name for own in fields(field.annotation)]

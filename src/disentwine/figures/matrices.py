@@ -35,7 +35,7 @@ def score_matrix(
     """A heat map with its numbers; the darkest cell of a column is that factor's best code.
 
     Arguments:
-        matrix: (rows, columns), scores from 0 up.
+        matrix: (rows, columns), scores from 0 up; of more than 40 rows the best of each column.
         rows: a name for each code.
         columns: a name for each factor.
         title: what the numbers are.
@@ -48,7 +48,7 @@ def score_matrix(
     if values.shape != (len(rows), len(columns)):
         raise UsageError(f"{len(rows)} rows, {len(columns)} columns do not fit {values.shape}")
     if len(values) > MOST_ROWS:
-        strongest = np.sort(np.argsort(-values.max(axis=1), kind="stable")[:MOST_ROWS])
+        strongest = strongest_rows(values, MOST_ROWS)
         values, rows = values[strongest], [rows[i] for i in strongest]
     height, width = len(values) * CELL_HEIGHT + 170, len(columns) * CELL_WIDTH + 220
     figure = new_figure(width, height, layout="constrained")
@@ -57,6 +57,16 @@ def score_matrix(
     heat_map(axes, values, texts=_two_digits(values), most=most, rows=rows, columns=columns)
     axes.set_title(title, loc="left", fontsize=TITLE, color=INK)
     return figure
+
+
+def strongest_rows(values: NDArray[np.float64], most: int) -> list[int]:
+    """The best row of each column, the second best of each, and so on, at most so many, in their order.
+
+    >>> strongest_rows(np.array([[0.9, 0.0], [0.8, 0.0], [0.7, 0.0], [0.0, 0.1]]), 2)
+    [0, 3]
+    """
+    order = np.argsort(-np.nan_to_num(values), axis=0, kind="stable")
+    return sorted(list(dict.fromkeys(order.ravel().tolist()))[:most])
 
 
 def effect_matrix_figure(

@@ -131,12 +131,13 @@ class CTVAE(Model):
         super().__init__()
         if messages == "attention" and layer_width % heads:
             raise UsageError(f"layer_width={layer_width} must be a multiple of heads={heads}")
-        if rivals is not None and labels == "latent":
-            raise UsageError("rivals need known actions: leave it away where labels are 'latent'")
-        if compared < 1 and labels == "latent":
-            raise UsageError("compared=1 is needed where labels are 'latent': no pair has its own")
-        if repeats is not None and labels == "latent":
-            raise UsageError("repeats need known actions: leave it away where labels are 'latent'")
+        wrong = {"rivals=null": rivals is not None, "compared=1": compared < 1}
+        wrong["repeats=null"] = repeats is not None
+        if labels == "latent" and any(wrong.values()):
+            needed = ", ".join(option for option, given in wrong.items() if given)
+            raise UsageError(
+                f"labels 'latent' need {needed}: nobody says which action is a pair's own"
+            )
         for name, given in {"repeats_from": repeats_from, "repeats_weight": repeats_weight}.items():
             if given is not None and repeats is None:
                 raise UsageError(
@@ -377,6 +378,8 @@ class CTVAE(Model):
             x, y: pairs of images, see `retrieve`.
             action: (n,) the name or the number of the action that made each.
         """
+        if not self.nameless:
+            raise UsageError("actions with known names need no match; labels 'latent' has none")
         several = action.tolist() if isinstance(action, Tensor | np.ndarray) else action
         if isinstance(several, str | int) or len(several) != len(x):
             raise UsageError(f"give the action of each pair: {len(x)} pairs, got {several!r:.80}")
@@ -410,8 +413,10 @@ class CTVAE(Model):
         """The number of an action, or an error that names the nearest one."""
         if isinstance(action, str):
             if action not in self.actions:
+                both = [name for name in self.actions if name[1:] == action.strip("+-=0123456789.")]
+                near = f"Did you mean {' or '.join(both)}?" if both else ""
                 raise UsageError(
-                    f"there is no action '{action}'. {did_you_mean(action, self.actions)}"
+                    f"there is no action '{action}'. {near or did_you_mean(action, self.actions)}"
                 )
             return self.actions.index(action)
         if not isinstance(action, int | np.integer) or not 0 <= action < len(self.actions):

@@ -6,12 +6,15 @@ from typing import Any
 
 from disentwine import figures
 from disentwine.contracts.capabilities import Transits
+from disentwine.data.splits import spread
 from disentwine.figures.actions import confusion_matrix
-from disentwine.report.action_figures import repeated_figure
+from disentwine.report.action_figures import graphs_of, repeated_figure
 from disentwine.report.page import Picture, Section
 from disentwine.report.subject import Subject, number
 
 REPEATS = 5
+MEAN_OF = 64
+"""Images that masks and graphs are a mean of."""
 
 
 def actions(subject: Subject) -> Section | None:
@@ -60,5 +63,24 @@ def confusions(subject: Subject) -> Section | None:
             "confusion",
             "Heat map of true actions by retrieved ones",
             figures.to_png_bytes(figure),
+        ),
+    )
+
+
+def touched(subject: Subject) -> Section | None:
+    """Where each action is felt, and which codes depend on which."""
+    model: Any = subject.model
+    if not isinstance(model, Transits) or not hasattr(model, "graphs"):
+        return None
+    images = subject.dataset.images[spread(subject.found.indices, MEAN_OF)]
+    return Section(
+        "What each action touches",
+        "Above, how likely an action changes the codes of each place of the picture; below, how likely a "
+        f"code after it (row) depends on a code before it (column). Means of {len(images)} images, the "
+        "darker the likelier; to do nothing should touch nothing, and leave every code to itself.",
+        Picture(
+            "touched",
+            "Maps of where each action is felt, and matrices of which codes depend on which",
+            figures.to_png_bytes(graphs_of(model, images)),
         ),
     )

@@ -226,11 +226,14 @@ def _held_out(pairs: Transitions) -> IndexArray:
 
 
 def score_actions(model: Any, dataset: Dataset, *, most: int = MOST_PAIRS // 4) -> list[Score]:
-    """`action_scores` on a data set's own pairs; nothing for a model or a data set without any."""
+    """`action_scores` and `walk_scores` on a data set's own pairs; nothing for a model or a data set without
+    any."""
     if not isinstance(model, Transits):
         return []
     try:
         pairs = transitions(dataset)
     except (DataError, UsageError):
         return []
-    return action_scores(model, pairs, most=most) if len(_held_out(pairs)) else []
+    if not len(_held_out(pairs)):
+        return []
+    return action_scores(model, pairs, most=most) + walk_scores(model, pairs)

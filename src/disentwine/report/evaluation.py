@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from disentwine.contracts.capabilities import Intervenes, Layered, Quantizes
+from disentwine.contracts.capabilities import Intervenes, Layered, LearnsActions, Quantizes
 from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Model, check_fits
 from disentwine.contracts.score import Score
@@ -161,7 +161,8 @@ def evaluate(
     found = means.take()
     unit_kl = found.pop("unit kl", None)
     about = {
-        "loss": "the weighted sum that training minimises",
+        "loss": "the weighted sum that training minimises"
+        + (" while it learns images" if isinstance(model, LearnsActions) else ""),
         rebuilt.name: rebuilt.details["about"],
     }
     scores = [

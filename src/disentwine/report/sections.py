@@ -13,7 +13,7 @@ from disentwine.contracts.capabilities import Generates, LearnsActions, Opposed
 from disentwine.contracts.score import Score
 from disentwine.data.splits import spread
 from disentwine.nn.pictures import to_uint8
-from disentwine.report.action_sections import actions, confusions
+from disentwine.report.action_sections import actions, confusions, touched
 from disentwine.report.interventions import adjacency, causes, effects, interventions
 from disentwine.report.kept import kept_scores
 from disentwine.report.layers import layers
@@ -159,6 +159,7 @@ SECTIONS: tuple[Callable[[Subject], Section | None], ...] = (
     interventions,
     actions,
     confusions,
+    touched,
     effects,
     causes,
     adjacency,

@@ -29,7 +29,7 @@ def traversals(subject: Subject) -> Section | None:
     if codes is None or not isinstance(model, Decodes):
         return None
     title = "What each unit does"
-    shown = subject.shown(MOST_ROWS)
+    shown = subject.shown(MOST_KNOWING)
     if not shown:
         return Section(title, "No unit of the code is alive: it says the same of every image.")
     name = subject.activity_name
@@ -83,6 +83,9 @@ def knowledge(subject: Subject) -> Section | None:
         shown = subject.shown(MOST_KNOWING)
         units = {unit: subject.unit_name(unit) for unit in shown}
         more = f" Of the units that say something, these are {shares(subject, shown)}."
+    elif len(subject.busiest) > MOST_KNOWING:
+        known = f"{MOST_KNOWING} of {len(subject.busiest)}, those that know most of each factor"
+        more = f" Shown are {known}."
     figure = matrix_figure(score, units=units)
     if figure is None:
         return None
@@ -91,7 +94,7 @@ def knowledge(subject: Subject) -> Section | None:
     floor = f" Chance alone gives {number(chance)} on average." if chance else ""
     return Section(
         "What each unit knows of each factor",
-        f"The {measure[score.name]} of every unit with every factor, from 0 to 1.{floor}{more}",
+        f"The {measure[score.name]} of units with factors, from 0 to 1.{floor}{more}",
         Picture("knowledge", "Heat map of units by factors", figures.to_png_bytes(figure)),
     )
 

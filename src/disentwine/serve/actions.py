@@ -55,7 +55,8 @@ def apply(opened: Opened, seen: Seen, actions: Sequence[str]) -> ApplyAnswer:
                 seen.after_actions.clear()
             seen.after_actions[so_far] = data_url(model.apply(seen.picture, list(so_far)))
         pictures.append(seen.after_actions[so_far])
-    return ApplyAnswer(pictures=pictures, truths=_truths(opened, seen, actions))
+    truths, beyond = _truths(opened, seen, actions)
+    return ApplyAnswer(pictures=pictures, truths=truths, beyond=beyond)
 
 
 def retrieve(opened: Opened, before: Seen, after: Seen) -> RetrieveAnswer:
@@ -82,18 +83,24 @@ def _transiting(opened: Opened) -> Transits:
     return model
 
 
-def _truths(opened: Opened, seen: Seen, actions: Sequence[str]) -> list[str | None] | None:
-    """What the data have for a held-out image after each action; None once a step leads nowhere."""
+def _truths(
+    opened: Opened, seen: Seen, actions: Sequence[str]
+) -> tuple[list[str | None] | None, int | None]:
+    """What the data have for a held-out image after each action, None once a step leads nowhere; and how
+    many lead on before that."""
     dataset = opened.dataset
     if dataset is None or seen.index is None:
-        return None
+        return None, None
     row: FloatArray | None = dataset.factors[seen.index]
     truths: list[str | None] = []
-    for action in actions:
+    beyond = None
+    for done, action in enumerate(actions):
         row = None if row is None else step(dataset, row, action)
+        if row is None and beyond is None:
+            beyond = done
         picture = None if row is None else _picture(opened, dataset, row)
         truths.append(None if picture is None else data_url(picture))
-    return truths
+    return truths, beyond
 
 
 def step(dataset: Dataset, row: FloatArray, action: str) -> FloatArray | None:

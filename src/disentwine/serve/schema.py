@@ -177,6 +177,10 @@ class SampleAnswer(BaseModel):
 class ApplyAnswer(BaseModel):
     pictures: list[Picture]
     truths: list[Picture | None] | None
+    beyond: Annotated[
+        int | None,
+        Field(description="How many actions lead on, where a later one has no value left."),
+    ]
 
 
 class LikelyAction(Action):

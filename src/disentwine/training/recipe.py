@@ -255,7 +255,10 @@ def _named(section: Any, table: Mapping[str, Any], label: str) -> tuple[dict[str
         return {}, [f"{label}.name: unknown name '{name}'. {did_you_mean(str(name), table)}"]
     views, wrong = _views(options) if label == "data" else ({}, [])
     values, problems = check(
-        schema_of(table[name], without=_fixed(table[name])), options, section=label
+        schema_of(table[name], without=_fixed(table[name])),
+        options,
+        section=label,
+        also=(LABELLED, ACTIONS) if label == "data" else (),
     )
     return {"name": name, **values, **views}, problems + wrong
 

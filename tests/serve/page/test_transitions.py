@@ -114,7 +114,7 @@ def test_ones_own_picture_is_not_called_the_data(page: Any) -> None:
     file = own_picture(np.full((32, 32, 3), 200, np.uint8))
     page.locator(".choose input[type=file]").set_input_files(files=[file])
     page.get_by_text("not known").wait_for()
-    assert page.locator(".stage .picture").nth(1).locator("img").count() == 0
+    assert page.locator(".stage .picture").nth(2).locator("img").count() == 0
 
 
 def test_without_an_image_nothing_can_be_pressed(visit: Any, run_ids: dict[str, str]) -> None:

@@ -123,7 +123,7 @@ def test_actions_are_pressed_and_retrieved(visit: Any) -> None:
     best = page.locator(".bar-row").first
     assert "ight" in best.text_content()
     assert best.text_content().startswith("+")
-    assert int(best.locator(".number").text_content().rstrip("%")) > 90
+    assert float(best.locator(".number").text_content().rstrip("%")) > 90
     page.get_by_role("button", name="Undo").click()
     page.wait_for_function("() => document.querySelectorAll('.history li').length === 2")
     page.wait_for_function("() => location.hash.split('right').length === 2")

@@ -7,8 +7,8 @@ import { h, notice, title } from "./dom.js";
 const can = (ability) => (run) => run.capabilities.includes(ability);
 const VIEWS = {
   intervene: can("intervenes"),
-  traverse: (run) => run.latents > 0,
   transitions: (run) => run.actions.length > 0,
+  traverse: (run) => run.latents > 0,
   graph: (run) => Boolean(run.graph ?? run.true_graph),
   scores: (run) => run.capabilities.length > 0,
   compare: (run, runs) => can("intervenes")(run) && runs.filter(can("intervenes")).length > 1,

@@ -12,7 +12,8 @@ export async function show(root, { run }) {
   const found = new Set((learnt?.edges ?? []).map(key));
   const kind = (edge) => (!true_ ? "" : true_.has(key(edge)) ? "right" : true_.has(`${edge.target}>${edge.source}`) ? "turned" : "extra");
   let numbers = "";
-  const words = learnt ? "An arrow leads from a cause to its effect; beside it, how strong it is and how sure." : "This model learns no graph; this is the one that the data were made by.";
+  const none = run.actions.length ? "This model’s graphs are between its codes, one for each action; its report draws them." : "This model learns no graph.";
+  const words = learnt ? "An arrow leads from a cause to its effect; beside it, how strong it is and how sure." : `${none} This is the one that the data were made by.`;
   root.append(lead("Graph", words));
   if (learnt) {
     const missing = truth ? truth.edges.filter((edge) => !found.has(key(edge)) && !found.has(`${edge.target}>${edge.source}`)) : [];

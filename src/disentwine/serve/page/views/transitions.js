@@ -7,11 +7,13 @@ import { picker } from "../picker.js";
 import { decoded, picture } from "../picture.js";
 
 const MOST = 20;
+const MOST_TOLD = 8;
 
 export async function show(root, { run, address, signal }) {
   const { shape } = run;
   const labels = new Map(run.actions.map(({ id, label }) => [String(id), label.replace("-", "−")]));
   const now = picture("Now", { shape, class: "main" });
+  const rebuilt = picture("Rebuilt", { shape });
   const truth = picture("Truth", { shape });
   const history = h("ol", { class: "frames history" });
   let [wanted, image] = [null, null];
@@ -48,10 +50,11 @@ export async function show(root, { run, address, signal }) {
     if (asked.last) question();
     try {
       const done = pressed.map((id) => ids.get(id));
-      const found = done.length ? await ask(`runs/${run.id}/apply`, { body: { image, actions: done }, signal }) : { pictures: [], truths: null };
+      const found = done.length ? await ask(`runs/${run.id}/apply`, { body: { image, actions: done }, signal }) : { pictures: [], truths: null, beyond: null };
       if (mine !== turn) return;
+      const beyond = found.beyond !== null && pressed.length > found.beyond;
       const real = pressed.length ? found.truths?.at(-1) ?? null : image.startsWith("t-") ? start : null;
-      shown = { image, pressed, steps: [start, ...found.pictures], real };
+      shown = { image, pressed, steps: [start, ...found.pictures], real, beyond };
       enable();
       await draw(mine);
     } catch (error) {
@@ -66,7 +69,7 @@ export async function show(root, { run, address, signal }) {
     const last = pressed.length ? labels.get(pressed.at(-1)) : "the start";
     await now.show(shown.steps.at(-1), `After ${last}`, pressed.length ? `after ${last}` : "the start");
     if (mine !== turn) return;
-    await truth.show(shown.real, "What the data have", shown.real ? "from the data" : "not known");
+    await truth.show(shown.real, "What the data have", shown.real ? "from the data" : shown.beyond ? "beyond the last value" : "not known");
     await drawHistory(mine);
     if (mine === turn && pressed.length) speak(`${last}: step ${pressed.length}.`);
   }
@@ -98,7 +101,8 @@ export async function show(root, { run, address, signal }) {
   }
 
   async function retrieveLast() {
-    const mine = question({ last: true });
+    const [from, to] = [pressed.length - 1, pressed.length].map((i) => (i ? `step ${i}` : "the start"));
+    const mine = question({ last: true, words: `From ${from} to ${to}, as the model drew them:` });
     try {
       const kept = await Promise.all(shown.steps.slice(-2).map((url) => upload(run.id, blobOf(url), signal)));
       await retrieve(kept[0].image, kept[1].image, mine);
@@ -111,7 +115,9 @@ export async function show(root, { run, address, signal }) {
     try {
       const found = await ask(`runs/${run.id}/retrieve`, { body: { before, after }, signal });
       if (mine !== asked) return;
-      answer.replaceChildren(...found.actions.slice(0, 8).map(({ id, label, probability }) => bar(title(labels.get(String(id)) ?? label), probability ?? 0)));
+      const rest = found.actions.length - MOST_TOLD;
+      answer.replaceChildren(h("p", { class: "quiet" }, mine.words), ...found.actions.slice(0, MOST_TOLD).map(({ id, label, probability }) => bar(title(labels.get(String(id)) ?? label), probability ?? 0)),
+        rest > 0 ? h("p", { class: "quiet" }, `${rest} others are less likely.`) : "");
     } catch (error) {
       if (!signal.aborted) notice(error.message);
     }
@@ -124,6 +130,7 @@ export async function show(root, { run, address, signal }) {
       if (wanted !== chosen) return;
       image = chosen;
       start = facts.original;
+      rebuilt.show(facts.reconstruction, "What the model keeps of the start", "the start");
       await act();
     } catch (error) {
       if (!signal.aborted) notice(error.message);
@@ -135,7 +142,7 @@ export async function show(root, { run, address, signal }) {
   let ready = false; // strips choose their first picture themselves, which is no question yet
   const pick = (slot) => (chosen) => {
     pair[slot] = chosen;
-    if (ready && pair.before && pair.after) retrieve(pair.before, pair.after, question());
+    if (ready && pair.before && pair.after) retrieve(pair.before, pair.after, question({ words: "Of the two pictures above:" }));
   };
   const images = await picker({ run, chosen: address.image, signal, onpick: choose, label: "Start from" });
   const before = await picker({ run, signal, onpick: pick("before"), label: "Before" });
@@ -144,16 +151,16 @@ export async function show(root, { run, address, signal }) {
   root.append(
     lead("Transitions", "Press an action, and see what becomes of the picture; or show two pictures, and see which action it was."),
     h("section", { class: "choose" }, images.element),
-    h("section", { class: "stage pair panel", "aria-label": "Pictures" }, h("div", { class: "pictures" }, now.element, truth.element)),
+    h("section", { class: "stage trio panel", "aria-label": "Pictures" }, h("div", { class: "pictures" }, rebuilt.element, now.element, truth.element)),
     h("section", { class: "side panel" }, h("h2", {}, "Press an action"), h("div", { class: "actions" }, actions), h("div", { class: "tools" }, undo, reset)),
     h("section", { class: "film panel", "aria-label": "History" }, h("h2", {}, "What happened"), history),
     h("section", { class: "asked panel" },
       h("h2", {}, "Which action was it?"),
-      h("p", { class: "quiet" }, "Choose two pictures, or ask about the last step above."),
+      h("p", { class: "quiet" }, "Choose two pictures, or ask about the last step above. That one of the actions made the second of the first is taken for granted: of any other two pictures the answer says nothing."),
       h("div", {}, h("h3", {}, "Before"), before.element), h("div", {}, h("h3", {}, "After"), after.element), h("div", { class: "tools" }, guess), answer));
 }
 
 function bar(label, probability) {
-  const percent = `${(100 * probability).toFixed(probability < 0.1 ? 1 : 0)}%`;
+  const percent = `${(100 * probability).toFixed(probability < 0.1 || probability > 0.9 ? 1 : 0)}%`;
   return h("div", { class: "bar-row" }, h("span", {}, label), h("span", { class: "meter", "--share": probability }), h("span", { class: "number" }, percent));
 }
