@@ -159,6 +159,13 @@ def test_the_image_with_most_room_is_drawn(monkeypatch):
     assert rows.shape[:2] == (4, 8)
 
 
+def test_no_more_is_drawn_than_there_is(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(action_figures, "labelled_rows", lambda rows, *_, group: drawn.append(rows))
+    action_figures.repeated_figure(Oracle(), DATA, np.array([0]), times=30)
+    assert drawn[0].shape[:2] == (4, 2 + 2 * 7), "eight values of each factor are seven steps"
+
+
 def test_a_picture_that_differs_in_more_is_not_called_real():
     free = DATA.with_actions(factors=(DATA.names[1],))
     rows = real_rows(free, Steps(free), 19, times=1)  # in the third row and the fourth column

@@ -31,7 +31,7 @@ def repeated_figure(
         model: one that *transitions*.
         dataset: whose actions the model knows.
         images: (n,) those to choose from.
-        times: how often to act.
+        times: how often to act at most.
     """
     steps = Steps(dataset)
     images = images[steps.key[images] >= 0]
@@ -42,6 +42,7 @@ def repeated_figure(
     best = np.flatnonzero(room == room.max())
     chosen = best[len(best) // 2]  # the first ones look alike in sorted data
     start = images[chosen]
+    times = max(1, int(reach[chosen].max()))
     made = repeated_rows(model, dataset.images[start], reach[chosen].tolist(), times=times)
     real = real_rows(dataset, steps, int(start), times=times)
     pairs = np.stack([made[:, 2:], real], axis=2).reshape(len(made), -1, *made.shape[2:])
