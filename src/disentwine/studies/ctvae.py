@@ -23,6 +23,9 @@ from disentwine.studies.trial import Outcome, Trial
 Setting = tuple[str, str, tuple[str, ...]]
 """Data set, recipe and what is changed in it."""
 
+ONE_ACTION = ("model.repeats=null", "model.repeats_from=null", "model.repeats_weight=null")
+"""Without rows of actions."""
+
 OWN: Setting = ("shapes3d", "ct-vae-shapes3d", ())
 """What is drawn here, and so is always at hand."""
 
@@ -32,9 +35,9 @@ SETTINGS: tuple[Setting, ...] = (
     ("shapes2d", "ct-vae-shapes2d", ()),
     ("shapes3d-authors", "ct-vae-shapes3d", ("data.name=shapes3d-authors",)),
     OWN,
-    ("sprites-reed", "ct-vae-sprites", ("data.name=sprites-reed",)),
+    ("sprites-reed", "ct-vae-sprites", ("data.name=sprites-reed", *ONE_ACTION)),
     ("cars3d", "ct-vae-cars3d", ()),
-    ("sprites-lpc", "ct-vae-sprites", ("model.repeats=5", "model.repeats_from=7500")),
+    ("sprites-lpc", "ct-vae-sprites", ()),
 )
 """The longest first, so that no core waits for it at the end."""
 
@@ -46,8 +49,6 @@ SMALL: Setting = (
     "ct-vae-shapes3d",
     ("data.hues=3", "data.scales=4", "data.orientations=5"),
 )
-
-ONE_ACTION = ("model.repeats=null", "model.repeats_from=null", "model.repeats_weight=null")
 
 VARIANTS = {
     "the paper's options": (
