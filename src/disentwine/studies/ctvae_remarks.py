@@ -10,10 +10,10 @@ REMARKS = (
     "*Images after an action.* Squared errors of a pixel against the real image after the action; "
     "*over reconstruction* is what the action adds to what codes lose, *share of doing nothing* is "
     "beside the error of the unchanged image. *Five actions over one* is the error after the same "
-    "action five times, back where it leads no further, over that after one. *Moved*: factors that "
-    "were not acted on, read back from the model's images by a network that knows real ones, in "
-    "standard deviations of the factor; *reconstructed* is what it sees move in images that are "
-    "only encoded and painted.",
+    "action five times, back where it leads no further, over that after one. *Others moved*: "
+    "factors that were not acted on, read back from the model's images by a network that knows real"
+    " ones, in standard deviations of the factor; *rebuilt only* is what it sees move in images "
+    "that are only encoded and painted. *Own factor's error* is read likewise.",
     "*Variants* are of one data set and one seed, with the recipe's losses and updates. *The "
     "paper's options*: sampled edges, codebooks by gradient, attention over all nodes, every action"
     " tried for every pair. *Joint*: the autoencoder learns from pairs too. *Latent actions*: "
