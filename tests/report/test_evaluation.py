@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -178,6 +178,17 @@ def test_a_map_of_what_units_know_tells_what_chance_gives_a_cell(metric: str, na
     assert score is not None
     chance = number(float(score.details["matrix_noise_floor"]))
     assert f"Chance alone gives {chance} on average." in section.text
+    assert "Shown are" not in section.text
+
+
+def test_a_map_of_many_units_says_which_are_shown() -> None:
+    rng = np.random.default_rng(0)
+    codes, v = rng.normal(size=(200, 50)), rng.integers(0, 4, (200, 2)).astype(float)
+    scores = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=["mig"]).scores
+    found = Evaluation("test", np.arange(200), scores, codes, None)
+    section = knowledge(cast(Any, SimpleNamespace(found=found, counted_by_divergence=False)))
+    assert section is not None
+    assert "Shown are 40 of 50, those that know most of each factor." in section.text
 
 
 def partly_labelled(*shares: float, n: int = 100) -> tuple[np.ndarray, list[Factor]]:

@@ -83,9 +83,8 @@ def knowledge(subject: Subject) -> Section | None:
         shown = subject.shown(MOST_KNOWING)
         units = {unit: subject.unit_name(unit) for unit in shown}
         more = f" Of the units that say something, these are {shares(subject, shown)}."
-    elif len(subject.busiest) > MOST_KNOWING:
-        known = f"{MOST_KNOWING} of {len(subject.busiest)}, those that know most of each factor"
-        more = f" Shown are {known}."
+    elif (all_units := len(score.details.get("matrix", ()))) > MOST_KNOWING:
+        more = f" Shown are {MOST_KNOWING} of {all_units}, those that know most of each factor."
     figure = matrix_figure(score, units=units)
     if figure is None:
         return None
