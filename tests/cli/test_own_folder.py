@@ -57,6 +57,26 @@ def test_how_each_column_is_understood_is_told(command: Any, folder: Path) -> No
     assert told("kinds={species: categorical}") == named
 
 
+def test_what_a_report_says_to_type_works_where_it_says(
+    command: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that is named by a relative path is found from one place only."""
+    monkeypatch.chdir(folder.parent)
+    recipe = Path("own.yaml")
+    recipe.write_text(
+        f"data: {{name: folder, path: {folder.name}, size: 16}}\nmodel: {{name: vae}}\n"
+        "training: {steps: 2, batch_size: 4, threads: 1, device: cpu}\n"
+    )
+    assert command("train", recipe, "--out", "kept/own").code == 0
+    page = Path("kept/own/report.html").read_text()
+    assert f"From the folder that {folder.name} is found from" in page
+    for line in ("evaluate kept/own", "train kept/own/recipe.yaml --out kept/own-again"):
+        assert f"disentwine {line}" in page
+        assert command(*line.split()).code == 0
+    monkeypatch.chdir("kept")
+    assert "from which folder the command is given" in command("evaluate", "own").err
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

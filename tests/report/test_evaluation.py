@@ -172,7 +172,7 @@ def test_a_map_of_what_units_know_tells_what_chance_gives_a_cell(metric: str, na
     codes, v = rng.normal(size=(200, 4)), rng.integers(0, 4, (200, 2)).astype(float)
     scores = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=[metric]).scores
     found = Evaluation("test", np.arange(200), scores, codes, None)
-    subject: Any = SimpleNamespace(found=found, counted_by_divergence=False)
+    subject: Any = SimpleNamespace(found=found, counted_by_divergence=False, alive=np.array([True]))
     section, score = knowledge(subject), found.score(name)
     assert section is not None
     assert score is not None
@@ -186,7 +186,9 @@ def test_a_map_of_many_units_says_which_are_shown() -> None:
     codes, v = rng.normal(size=(200, 50)), rng.integers(0, 4, (200, 2)).astype(float)
     scores = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=["mig"]).scores
     found = Evaluation("test", np.arange(200), scores, codes, None)
-    section = knowledge(cast(Any, SimpleNamespace(found=found, counted_by_divergence=False)))
+    section = knowledge(
+        cast(Any, SimpleNamespace(found=found, counted_by_divergence=False, alive=np.array([True])))
+    )
     assert section is not None
     assert "Shown are 40 of 50, those that know most of each factor." in section.text
 
@@ -257,3 +259,14 @@ def test_seeds_may_come_one_by_one() -> None:
     assert [score.name for score in found.scores] == ["mig", "sap"]
     with pytest.raises(UsageError, match="at least one"):
         score_codes(v, v, spec, seeds=())
+
+
+@pytest.mark.parametrize(("n", "scored"), [(9, False), (10, True)])
+def test_nothing_is_scored_on_a_handful_of_labels(n: int, scored: bool) -> None:
+    v = np.full((50, 2), np.nan)
+    v[:n] = np.random.default_rng(0).integers(0, 3, (n, 2))
+    codes = np.random.default_rng(1).normal(size=(50, 2))
+    found = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=["sap"])
+    assert bool(found.scores) == scored
+    if not scored:
+        assert "9 of these images carry all labels, fewer than 10" in found.skipped["sap"]

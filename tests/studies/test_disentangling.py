@@ -1,5 +1,6 @@
 """What the studies of unsupervised disentanglement measure, choose and compare."""
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ from disentwine.studies.disentangling import (
     training,
     woken,
 )
-from disentwine.studies.disentangling_pictures import trade_off_picture
+from disentwine.studies.disentangling_pictures import course_pictures, trade_off_picture
 from disentwine.studies.trial import Outcome, Trial
 
 
@@ -172,6 +173,23 @@ def test_the_trade_off_is_drawn_beside_the_papers(tmp_path, monkeypatch):
     assert (ours.name, list(ours.settings), ours.published) == ("beta-vae", [1, 4], False)
     assert list(theirs.errors) == [0.0017, 0.0032]
     assert theirs.published
+
+
+def test_the_course_of_what_is_woken_begins_where_its_start_ended(tmp_path, monkeypatch):
+    drawn = []
+    from disentwine import figures
+
+    monkeypatch.setattr(figures, "course_curves", lambda courses, **options: drawn.extend(courses))
+    monkeypatch.setattr(figures, "save_figure", lambda figure, path: path)
+    course = [{"step": s, "seconds": 60.0 * s, "scores": {"sap": s / 10}} for s in range(3)]
+    start = replace(outcome("beta 16", system="beta-vae annealed"), course=course)
+    after = outcome("beta 4", system="beta-vae woken")
+    woken = replace(after, trial=replace(after.trial, after=start.trial), course=course)
+    course_pictures([start, woken], tmp_path)
+    assert [(c.name, list(c.at)) for c in drawn] == [
+        ("beta-vae annealed beta 16", [1, 2]),
+        ("beta-vae woken beta 4", [3, 4]),
+    ]
 
 
 def test_table_2_takes_the_users_own_attributes(monkeypatch, tmp_path):

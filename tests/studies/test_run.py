@@ -77,7 +77,8 @@ def test_what_is_complete_is_written_when_a_training_fails(study, tmp_path):
     with pytest.raises(StudyError, match="1 of 2"):
         run_study(study(trial(), broken), out=tmp_path)
     assert systems(tmp_path) == ["vae"]
-    assert "1 of 2 trainings are finished" in (tmp_path / "tiny.md").read_text()
+    page = (tmp_path / "tiny.md").read_text()
+    assert "1 of 2 trainings are finished; missing: broken" in page
 
 
 def test_a_study_that_is_stopped_tells_how_far_it_is(study, tmp_path):

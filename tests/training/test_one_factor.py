@@ -15,7 +15,7 @@ from disentwine.data import Arrays
 from disentwine.errors import DataError, Interrupted
 from disentwine.models import DCIGN, MODELS
 from disentwine.training.fit import fit
-from disentwine.training.one_factor import OneFactorSplit
+from disentwine.training.one_factor import OneFactorSplit, with_batches_for
 from disentwine.training.trainer import fixed_noise
 
 GRID = np.stack(np.meshgrid(range(4), range(3), range(5), indexing="ij"), axis=-1).reshape(-1, 3)
@@ -149,3 +149,34 @@ def test_resuming_is_exact(
         fit(witness(pictures), pictures, out=tmp_path / "stopped", on_save=stop, **TRAINING)
     fit(witness(pictures), pictures, out=tmp_path / "stopped", **TRAINING)
     assert fingerprint(tmp_path / "stopped") == fingerprint(tmp_path / "straight")
+
+
+def few_neighbours(n: int) -> np.ndarray:
+    """Factors (20, 2) of which the first n images differ in the first factor alone, and others in both."""
+    factors = np.stack([np.arange(20.0), np.arange(20.0)], axis=1)
+    factors[:n, 1] = 0
+    return factors
+
+
+@pytest.mark.parametrize(
+    ("factors", "told"),
+    [
+        (few_neighbours(4), ["4 of the 20 training images", "never alone does vary: b"]),
+        (few_neighbours(18)[:, ::-1], ["18 of the 20", "never alone does vary: a"]),
+        (FACTORS[:, 1:], []),
+    ],
+)
+def test_who_learns_from_few_images_is_told(
+    factors: np.ndarray, told: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    n = len(factors)
+    images = np.zeros((n, 16, 16, 1), np.uint8)
+    dataset = Arrays(images=images, factors=factors, names=["a", "b"])
+    dataset.split = {**dataset.split, "train": np.arange(n)}
+    model = DCIGN.for_data(dataset)
+    view = with_batches_for(model, dataset)
+    said = capsys.readouterr().err
+    assert all(part in said for part in told)
+    assert bool(said) == bool(told)
+    seen = {int(i) for batch in batches(view.split["train"], 200) for i in batch}
+    assert len(seen) == view.split["train"].in_company

@@ -51,7 +51,8 @@ app.add_typer(data_app, name="data")
 def main() -> None:
     """Run the command; errors that a user can mend are one message and an exit code."""
     # Classifiers that metrics fit end at their most iterations; scikit-learn says so in nine lines each.
-    warnings.filterwarnings("ignore", message=".*(did not|failed to) converge", module="sklearn")
+    for told in (".*(did not|failed to) converge", "The number of unique classes"):
+        warnings.filterwarnings("ignore", message=told, module="sklearn")
     try:
         app()
     except DisentwineError as error:

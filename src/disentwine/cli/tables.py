@@ -77,6 +77,9 @@ def print_scores(scores: Sequence[Score], *, title: str) -> None:
     told = []
     if floors:
         told.append("floor: what the same estimator answers on codes dealt to the wrong images")
+    seeds = max((score.details.get("seeds") or 1 for score in scores), default=1)
+    if seeds > 1:
+        told.append(f"scores with a seed spread are means over {seeds} seeds of their samples")
     if any(score.name.startswith("effect-") for score in scores):
         told.append("floor of effects: what the reader gets wrong in the simulator's own images")
     for score in scores:
@@ -104,8 +107,9 @@ def print_comparison(found: Mapping[str, Sequence[Score]], *, title: str) -> Non
 
 
 def print_skipped(skipped: Mapping[str, str]) -> None:
-    for name, reason in skipped.items():
-        print(f"{name} does not apply: {reason}")
+    for reason in dict.fromkeys(skipped.values()):
+        names = [name for name, why in skipped.items() if why == reason]
+        print(f"{', '.join(names)} {'do' if len(names) > 1 else 'does'} not apply: {reason}")
 
 
 def print_runs(runs: Sequence[Run], folder: Path) -> None:

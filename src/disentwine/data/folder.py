@@ -74,7 +74,8 @@ class Folder(Dataset):
         pictures.check_format(size, channels)
         root = Path(path).expanduser()
         if not root.is_dir():
-            raise DataError(f"{path}: there is no such folder; check its name")
+            below = "" if root.is_absolute() else ", and from which folder the command is given"
+            raise DataError(f"{path}: there is no such folder; check its name{below}")
         problems = Problems(str(path))
         concepts = _concepts(root, table, kinds, allow_missing, problems)
         check_enough(len(concepts.files), problems)

@@ -23,6 +23,9 @@ MEASURED_TOGETHER = {"mic": "mic-tic", "tic": "mic-tic"}
 MOST_NAMES = 256
 """Of one factor, for metrics that learn to tell them apart: of thousands it takes hours."""
 
+FEWEST_IMAGES = 10
+"""With labels, for a score: with fewer it tells of chance alone."""
+
 TELL_FACTORS_APART = frozenset({"z-diff", "factor-vae", "dci", "modularity", "info-mec"})
 """Metrics that are 1 where there is a single factor, whatever the codes."""
 
@@ -94,7 +97,7 @@ def score_codes(
     enough, skipped = _labelled_enough(factors, spec)
     factors, spec = factors[:, enough], list(compress(spec, enough))
     labelled = np.isfinite(factors).all(axis=1)
-    if labelled.sum() < 2:
+    if labelled.sum() < FEWEST_IMAGES:
         return Scores([], skipped | dict.fromkeys(names, _too_few(factors, spec)))
     z, v = codes[labelled], factors[labelled]
     varies = np.ptp(v, axis=0) > 0
@@ -149,11 +152,12 @@ def _labelled_enough(
 
 
 def _too_few(factors: FloatArray, spec: Sequence[Factor]) -> str:
-    counts = np.isfinite(factors).sum(axis=0)
+    known = np.isfinite(factors)
+    counts, complete = known.sum(axis=0), known.all(axis=1).sum()
     least = int(counts.argmin())
     return (
-        f"fewer than two images carry all labels; '{spec[least].name}' is on {counts[least]:,} of "
-        f"{len(factors):,}: label more of them, or leave it out"
+        f"{complete:,} of these images carry all labels, fewer than {FEWEST_IMAGES}; "
+        f"'{spec[least].name}' is on {counts[least]:,} of {len(factors):,}: label more of them, or leave it out"
     )
 
 

@@ -5,8 +5,10 @@ A section is a function of the subject; it answers none where the model cannot d
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 
 from disentwine import figures
 from disentwine.contracts.capabilities import Generates, LearnsActions, Opposed
@@ -131,14 +133,18 @@ def recipe(subject: Subject) -> Section:
 
 def commands(subject: Subject) -> Section:
     """How to have it again."""
-    name = subject.run.path.resolve().name
+    path, held = subject.run.path.resolve(), "holds this run"
+    name = path.name
+    own = Path(subject.run.recipe.data.get("path", "/"))
+    if not own.expanduser().is_absolute():  # where it is found from, and so is the run
+        name, held = os.path.relpath(path), f"{own} is found from"
     run, again = shlex.quote(name), shlex.quote(f"{name}-again")
     lines = [f"disentwine evaluate {run}", f"disentwine report {run}"]
-    text = "From the folder that holds this run: evaluate it or write this page again."
+    text = f"From the folder that {held}: evaluate it or write this page again."
     if subject.run.recipe.data["name"] != IN_MEMORY:
         recipe_path = shlex.quote(f"{name}/recipe.yaml")
         lines.insert(0, f"disentwine train {recipe_path} --out {again}")
-        text = "From the folder that holds this run: train, evaluate and write this page again."
+        text = f"From the folder that {held}: train, evaluate and write this page again."
     return Section("Make it again", text, code="\n".join(lines))
 
 

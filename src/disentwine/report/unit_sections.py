@@ -85,6 +85,8 @@ def knowledge(subject: Subject) -> Section | None:
         more = f" Of the units that say something, these are {shares(subject, shown)}."
     elif (all_units := len(score.details.get("matrix", ()))) > MOST_KNOWING:
         more = f" Shown are {MOST_KNOWING} of {all_units}, those that know most of each factor."
+    if units is None and not subject.alive.all():
+        more += " It does not see by how little a unit varies: also those that are not alive are told of."
     figure = matrix_figure(score, units=units)
     if figure is None:
         return None

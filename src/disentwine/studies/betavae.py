@@ -227,7 +227,7 @@ NOT_ALIKE = (
     "what they ask for; of DC-IGN 40,000, of InfoGAN 8,000; of DIP-VAE-I, where it is woken, 20,000. "
     "Networks of InfoGAN and FactorVAE are not normed, and learn at a constant rate. Rows called *long* "
     "have 90 minutes of one core; scores after so many minutes are of validation images, and "
-    "of trainings that long only."
+    "of trainings that took as long, or nearly (eight tenths of it)."
 )
 
 HOW_TO_READ = (

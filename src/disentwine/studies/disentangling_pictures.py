@@ -121,6 +121,7 @@ def course_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
     The longest training of each system is shown.
     """
     drawn: Pictures = []
+    ends = {o.trial: o.course[-1]["seconds"] for o in outcomes if o.course}
     for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
         longest: dict[str, tuple[float, figures.Course]] = {}
         for outcome in outcomes:
@@ -130,7 +131,8 @@ def course_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
             # One that was interrupted at once has a point there, which would squeeze all others.
             first = EARLIEST * course[-1]["seconds"]
             late = [record for record in course[1:] if record["seconds"] >= first]
-            minutes = [record["seconds"] / 60 for record in late]
+            before = ends.get(outcome.trial.after, 0.0) if outcome.trial.after else 0.0
+            minutes = [(before + record["seconds"]) / 60 for record in late]
             scores = {
                 title: [record["scores"].get(name, np.nan) for record in late]
                 for name, title in WATCHED.items()
@@ -147,7 +149,8 @@ def course_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
                 steep=[WATCHED["reconstruction-error"]],
             )
             path = figures.save_figure(figure, folder / f"course-{data}.png")
-            drawn.append((f"Scores over the time of training on {data}", path))
+            caption = f"Scores over the time of one training of each system on {data}"
+            drawn.append((caption, path))
     return drawn
 
 
@@ -162,12 +165,13 @@ def traversal_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) ->
                 first.setdefault(_key(outcome), outcome)
         shown = dict(list(first.items())[:MOST_ROWS])
         if shown:
+            some = f", of the first {MOST_ROWS} systems" if len(first) > MOST_ROWS else ""
             saps = {key: _sap(outcome) for key, outcome in shown.items()}
             best = max(saps, key=lambda key: saps[key]["value"])
             name = re.sub(r"[^\w.]+", "-", _label(best))
             still, moving = f"traversals-{data}.png", f"traversals-{data}-{name}.gif"
             pictures = [
-                (f"The best code of each factor, moved, on {data}", folder / still),
+                (f"The best code of each factor, moved, on {data}{some}", folder / still),
                 (f"The same of {_label(best)}, moving", folder / moving),
             ]
             draw = partial(_draw_traversals, pictures, saps, best)

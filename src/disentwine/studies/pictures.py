@@ -13,6 +13,7 @@ from disentwine import figures
 from disentwine.contracts.capabilities import Intervenes
 from disentwine.contracts.dataset import Simulates
 from disentwine.data.mechanisms import redraw
+from disentwine.errors import warn
 from disentwine.figures.bars import grouped_bars
 from disentwine.report.matrices import effects_of
 from disentwine.report.values import even_rows, in_words, shown_values
@@ -44,7 +45,13 @@ def drawn_or_kept(
     """
     found = {name: outcome.trial.finished_run(runs) for name, outcome in shown.items()}
     opened = {name: run for name, run in found.items() if run is not None}
-    return draw(opened) if len(opened) == len(shown) else kept(pictures)
+    if len(opened) == len(shown):
+        return draw(opened)
+    before = kept(pictures)
+    if len(before) < len(pictures):
+        names = ", ".join(path.name for _, path in pictures if not path.is_file())
+        warn(f"not drawn, since runs of them are no longer in {runs}: {names}")
+    return before
 
 
 def kept(pictures: Pictures) -> Pictures:

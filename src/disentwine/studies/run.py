@@ -122,8 +122,8 @@ def run_study(
             runs,
             target,
             command=command,
-            planned=len(trials),
-            remarks=[A_QUICK_LOOK] if profile == "smoke" else [],
+            planned=trials,
+            remarks=[A_QUICK_LOOK] if profile == "smoke" else study.remarks,
         )
         return Finished(results, page, tables, (time.perf_counter() - start) / 60)
 
@@ -202,8 +202,8 @@ def write_study(
     folder: Path,
     *,
     command: str,
-    planned: int,
-    remarks: Sequence[str] = (),
+    planned: Sequence[Trial],
+    remarks: Sequence[str],
 ) -> tuple[Path, Path, list[Table]]:
     """Write results, pictures and page; returns the files of results and page, and the tables.
 
@@ -213,25 +213,28 @@ def write_study(
         runs: the folder of all run folders.
         folder: where to write.
         command: that makes all this again.
-        planned: how many trials there are to be.
-        remarks: what to say beside the study's own.
+        planned: all trials that there are to be.
+        remarks: what to say before the tables.
     """
     pictures = study.figures(outcomes, runs, make_folder(folder / study.name))
     path, page = folder / f"{study.name}.json", folder / f"{study.name}.md"
-    results = write_results(study, outcomes, path, command=command, planned=planned)
+    results = write_results(study, outcomes, path, command=command, planned=len(planned))
     tables = study_tables(results["rows"], study.tables)
     shown = {row["data"] for row in results["rows"] if row["seeds"]}
     cores = results["machine"]["core_minutes"]
-    share = (
-        f" {len(outcomes)} of {planned} trainings are finished." if len(outcomes) < planned else ""
-    )
+    made = {outcome.trial for outcome in outcomes}
+    missing = Counter(trial.title for trial in planned if trial not in made)
+    share = ""
+    if missing:
+        names = ", ".join(f"{title} x {n}" if n > 1 else title for title, n in missing.items())
+        share = f" {len(made)} of {len(planned)} trainings are finished; missing: {names}."
+    minutes = max(1, round(cores))
     parts = [
         f"# {study.about}",
-        f"Made by `{command}`; its trainings took {max(1, round(cores))} minutes, added up.{share} "
+        f"Made by `{command}`; its trainings took {minutes} minute{'s' * (minutes > 1)}, added up.{share} "
         "Published numbers stand in square brackets, ± is the spread over seeds. What was trained "
         "how is in the JSON file beside.",
         *remarks,
-        *study.remarks,
         *(text for data, text in study.data_remarks.items() if data in shown),
     ]
     for table in tables:

@@ -10,7 +10,7 @@ import numpy as np
 
 from disentwine.contracts.capabilities import LearnsActions, VariesOneFactor
 from disentwine.contracts.dataset import Dataset, FloatArray, IndexArray
-from disentwine.errors import DataError
+from disentwine.errors import DataError, warn
 from disentwine.training.pair_splits import pair_splits
 
 
@@ -28,6 +28,12 @@ class Groups(NamedTuple):
     starts: IndexArray
     ends: IndexArray
     images: IndexArray
+
+    @property
+    def members(self) -> IndexArray:
+        """The images of all groups."""
+        places = zip(self.starts, self.ends, strict=True)
+        return np.concatenate([self.order[start:end] for start, end in places])
 
 
 class OneFactorSplit:
@@ -56,6 +62,7 @@ class OneFactorSplit:
         classes = [np.unique(column, return_inverse=True)[1] for column in table[labelled].T]
         found = [_groups(classes, varying, indices[labelled]) for varying in range(len(varied))]
         self.groups = [groups for groups in found if len(groups.starts)]
+        self.never_alone = [i for i, groups in enumerate(found) if not len(groups.starts)]
         if not self.groups:
             raise DataError(
                 f"no two of the {len(indices):,} training images differ in one factor only, and this "
@@ -65,6 +72,11 @@ class OneFactorSplit:
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    @property
+    def in_company(self) -> int:
+        """How many images are in any group, and so in any batch."""
+        return len(np.unique(np.concatenate([groups.members for groups in self.groups])))
 
     def batch(self, *, step: int, batch_size: int, seed: int, stream: int = 0) -> IndexArray:
         """The images of one step, a function of its arguments alone."""
@@ -79,6 +91,7 @@ def with_batches_for(model: object, dataset: Dataset) -> Dataset:
     split: dict[str, Any] = {}
     if isinstance(model, VariesOneFactor):
         train = OneFactorSplit(dataset.factors, dataset.split["train"], varied=model.varied)
+        _tell_of_few(train, [dataset.names[column] for column in model.varied])
         split = {"train": train}
     elif isinstance(model, LearnsActions):
         split = pair_splits(dataset, model)
@@ -88,6 +101,18 @@ def with_batches_for(model: object, dataset: Dataset) -> Dataset:
     view.images = dataset.images  # a data set that draws its images when asked need not do so twice
     view.split = {**dataset.split, **split}
     return view
+
+
+def _tell_of_few(split: OneFactorSplit, names: Sequence[str]) -> None:
+    """Warn where most images are never seen, or a factor never varies by itself."""
+    never = ", ".join(names[i] for i in split.never_alone)
+    seen = split.in_company
+    if never or 2 * seen < len(split):
+        warn(
+            f"this model learns from images that differ in one factor alone: {seen:,} of the "
+            f"{len(split):,} training images do, the others are not seen"
+            + (f"; never alone does vary: {never}" if never else "")
+        )
 
 
 def _groups(classes: Sequence[IndexArray], varying: int, indices: IndexArray) -> Groups:
