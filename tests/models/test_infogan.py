@@ -8,6 +8,7 @@ from torch.distributions import Categorical, Normal
 
 from disentwine.contracts.model import Batch
 from disentwine.models import InfoGAN
+from disentwine.objectives.adversarial import SLOPE_EVERY
 from disentwine.training.trainer import fixed_noise
 
 
@@ -69,3 +70,27 @@ def test_an_image_is_painted_again_from_its_code() -> None:
     assert torch.equal(model.reconstruct(x), model.decode(codes))
     with torch.no_grad():
         assert torch.equal(model.decode(codes), model.paint(codes, torch.zeros(4, 2)))
+
+
+@pytest.mark.parametrize(("step", "slopes"), [(0, SLOPE_EVERY), (1, 0)])
+def test_the_discriminator_tells_true_images_from_painted_ones(step: int, slopes: int) -> None:
+    model = build(slope_weight=3)
+    batch = Batch(torch.rand(4, 1, 16, 16), torch.zeros(4, 0), step=step)
+    with fixed_noise(0):
+        loss = model.opponent_loss(batch).total
+    with fixed_noise(0):
+        painted = model.paint(*model.draw(4))
+    x = batch.x.clone().requires_grad_()
+    logits = model.opponent(x)[:, 0]
+    (slope,) = torch.autograd.grad(logits.sum(), x)
+    told = -0.5 * (logits.sigmoid().log() + (1 - model.opponent(painted)[:, 0].sigmoid()).log())
+    pays = 3 * slopes * 0.5 * slope.square().sum((1, 2, 3))
+    torch.testing.assert_close(loss, (told + pays).mean())
+
+
+def test_information_is_weighed() -> None:
+    model = build(information_weight=5)
+    with fixed_noise(0):
+        losses = model.loss(Batch(torch.rand(4, 1, 16, 16), torch.zeros(4, 0)))
+    expected = losses.terms["generator"] + 5 * losses.terms["information"]
+    torch.testing.assert_close(losses.total, expected.mean())

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from disentwine.errors import UsageError
 from disentwine.metrics.activity import ALIVE
 from disentwine.models import VAE
 from disentwine.nn.networks import ENCODERS, Network
@@ -65,3 +66,12 @@ def test_every_network_has_the_layers_that_are_made_anew(network: Network) -> No
         model.encoder[-1].weight[1] = 0  # type: ignore[index, union-attr]
     assert 1 in model.revive(x)
     assert model.posterior(x).mean[:, 1].var().item() == pytest.approx(1, rel=1e-3)
+
+
+@pytest.mark.parametrize("features", [torch.zeros(20, 16), torch.ones(20, 16), torch.randn(1, 16)])
+def test_what_takes_all_images_for_the_same_cannot_be_revived(features: torch.Tensor) -> None:
+    last, first, _ = layers(unused=[])
+    before = last.weight.clone()
+    with pytest.raises(UsageError, match="all training images are alike"):
+        revive_units(last, first, features)
+    assert torch.equal(last.weight, before)

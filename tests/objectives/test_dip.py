@@ -102,3 +102,10 @@ def test_one_image_has_no_covariance_but_a_finite_gradient() -> None:
     assert total == 0
     assert mean.grad is not None
     assert mean.grad.isfinite().all()
+
+
+def test_moments_have_all_their_digits_in_half_precision() -> None:
+    mean, log_variance = posteriors()
+    with torch.autocast("cpu", torch.bfloat16):
+        covariance = covariance_of_codes(mean, log_variance)
+    assert torch.equal(covariance, covariance_of_codes(mean, log_variance))

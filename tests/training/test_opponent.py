@@ -16,7 +16,9 @@ from disentwine.contracts.players import opponent_parameters, own_parameters
 from disentwine.data import Arrays
 from disentwine.errors import CheckpointError, DivergenceError, Interrupted
 from disentwine.models import MODELS, VAE, FactorVAE
+from disentwine.testing import small_grid
 from disentwine.training.checkpoint import checkpoint_path, load_checkpoint, save_checkpoint
+from disentwine.training.fit import fit
 from disentwine.training.run import load_run
 from disentwine.training.trainer import Trainer, fixed_noise
 
@@ -271,3 +273,14 @@ def test_moments_of_an_opponent_that_is_not_there_are_refused(
     checkpoint.weights = alone.model.state_dict()
     with pytest.raises(CheckpointError, match=r"opponent_adam.*not part of a training"):
         alone.restore(checkpoint, tmp_path)
+
+
+def test_patience_with_an_opponent_is_told_to_be_of_no_use(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = small_grid((16, 16, 1))
+    model = MODELS["wae-gan"].for_data(data)
+    options: Any = {"steps": 3, "save_every": 1, "threads": 1, "batch_size": 4, "progress": False}
+    fit(model, data, patience=1, out=tmp_path / "run", **options)
+    assert "training.patience: no loss says how good" in capsys.readouterr().err
+    assert load_run(tmp_path / "run").status["step"] == 3

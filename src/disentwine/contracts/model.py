@@ -116,6 +116,12 @@ def check_fits(model: Model, dataset: Dataset) -> None:
             f"the model takes images of {' x '.join(map(str, shape))}, and the data set's are "
             f"{' x '.join(map(str, dataset.image_shape))}; build it with {type(model).__name__}.for_data"
         )
+    varied: tuple[int, ...] = getattr(model, "varied", ())
+    if varied and max(varied) >= len(dataset.names):
+        raise UsageError(
+            f"the model varies {len(varied)} factors one by one, and the data set has "
+            f"{len(dataset.names)}; build it with {type(model).__name__}.for_data"
+        )
     names: tuple[str, ...] = tuple(getattr(model, "concept_names", dataset.names))
     if names != tuple(dataset.names):
         raise UsageError(

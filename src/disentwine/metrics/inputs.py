@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from disentwine.contracts.dataset import FloatArray, IndexArray, Kind
-from disentwine.errors import UsageError
+from disentwine.errors import UsageError, did_you_mean
 
 Answer = TypeVar("Answer")
 
@@ -45,6 +45,19 @@ def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[FloatArray, FloatArra
         )
     order = canonical_order(np.hstack([z, v]))
     return z[order], v[order]
+
+
+def check_counts(**counts: int) -> None:
+    """Refuse options of a metric that are no whole number, or less than 1."""
+    for name, value in counts.items():
+        if not isinstance(value, int | np.integer) or value < 1:
+            raise UsageError(f"{name}: give 1 or more, got {value!r}")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Refuse a word that is none of those that an option of a metric takes."""
+    if value not in choices:
+        raise UsageError(f"{name}: there is no {value!r}. {did_you_mean(str(value), choices)}")
 
 
 def as_table(values: ArrayLike, name: str) -> FloatArray:
@@ -151,6 +164,8 @@ def kinds_of(factors: FloatArray, kinds: Sequence[Kind] | None) -> list[Kind]:
         return ["binary" if len(np.unique(v)) == 2 else "continuous" for v in factors.T]
     if len(kinds) != factors.shape[1]:
         raise UsageError(f"kinds has {len(kinds)} entries for {factors.shape[1]} factors")
+    for kind in kinds:
+        check_choice("kinds", kind, get_args(Kind))
     return list(kinds)
 
 

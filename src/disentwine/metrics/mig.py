@@ -8,7 +8,14 @@ from numpy.typing import ArrayLike
 from disentwine.contracts.dataset import FloatArray
 from disentwine.contracts.score import Score
 from disentwine.metrics.information import entropy, gap_of_best_two, information_matrix
-from disentwine.metrics.inputs import BINS, checked, class_table, code_classes, noise_floor
+from disentwine.metrics.inputs import (
+    BINS,
+    check_counts,
+    checked,
+    class_table,
+    code_classes,
+    noise_floor,
+)
 
 
 def mig(
@@ -43,6 +50,7 @@ def mig(
     1.0
     """
     z, v = checked(codes, factors)
+    check_counts(bins=bins)
 
     def matrix(z: FloatArray, v: FloatArray) -> FloatArray:
         binned = code_classes(z, bins=bins, discrete_codes=discrete_codes)

@@ -29,6 +29,11 @@ def reconstruction_error(originals: NDArray[np.uint8], reconstructions: NDArray[
             f"originals {originals.shape} and reconstructions {reconstructions.shape} must be "
             f"stacks of the same shape with at least one image"
         )
+    if originals.dtype != np.uint8 or reconstructions.dtype != np.uint8:
+        raise UsageError(
+            f"originals are {originals.dtype} and reconstructions {reconstructions.dtype}; give both as "
+            f"uint8, from 0 to 255"
+        )
     return Score(
         "reconstruction-error",
         squared_error(originals, reconstructions),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from disentwine.contracts.dataset import FloatArray
 from disentwine.contracts.score import Score
-from disentwine.metrics.inputs import checked, noise_floor
+from disentwine.metrics.inputs import check_choice, check_counts, checked, noise_floor
 from disentwine.metrics.sampling import ValueIndex
 
 Protocol = Literal["common", "paper"]
@@ -56,6 +56,8 @@ def z_diff(
     1.0
     """
     z, v = checked(codes, factors)
+    check_counts(pairs=pairs, train=train, test=test)
+    check_choice("protocol", protocol, get_args(Protocol))
 
     def confusion(z: FloatArray, v: FloatArray) -> NDArray[np.int64]:
         rng = np.random.default_rng([seed, 0])

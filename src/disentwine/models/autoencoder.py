@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from disentwine.contracts.model import Model
+from disentwine.nn.codes import as_codes, check_count
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import DECODERS, ENCODERS, Network
 from disentwine.nn.pictures import accepts_pictures
@@ -42,9 +45,14 @@ class Autoencoder(Model):
         return torch.randn(n, self.latent, device=weight.device, dtype=weight.dtype)
 
     @torch.no_grad()
-    def decode(self, codes: Tensor) -> Tensor:
-        """The image of each code, (n, channels, height, width) in [0, 1]."""
-        images: Tensor = self.decoder(codes)
+    def decode(self, codes: Any) -> Tensor:
+        """The image of each code, (n, channels, height, width) in [0, 1].
+
+        Arguments:
+            codes: (n, latent), an array or a tensor.
+        """
+        z = as_codes(codes, width=self.latent, like=next(self.parameters()))
+        images: Tensor = self.decoder(z)
         return images.clamp(0, 1)
 
     @accepts_pictures
@@ -60,4 +68,5 @@ class Autoencoder(Model):
 
     def sample(self, n: int) -> Tensor:
         """Images decoded from the prior, (n, channels, height, width) in [0, 1]."""
+        check_count(n)
         return self.decode(self.sample_prior(n))

@@ -36,6 +36,8 @@ def baseline_codes(
     """
     if name not in BASELINES:
         raise UsageError(f"there is no baseline '{name}'. {did_you_mean(name, BASELINES)}")
+    if components < 1:
+        raise UsageError(f"components: give 1 or more, got {components}")
     if name == "ground-truth":
         return dataset.factors[indices]
     pixels = flat(dataset.images[indices])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from disentwine.contracts.capabilities import OpponentTraining
 from disentwine.contracts.model import Batch, Losses, Model
 from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt, Positive
+from disentwine.nn.codes import as_codes, check_count
 from disentwine.nn.convolutional import ImageShape
 from disentwine.nn.networks import DECODERS, ENCODERS, Network
 from disentwine.nn.pictures import accepts_pictures
@@ -131,9 +132,14 @@ class InfoGAN(Model):
         return torch.cat([mean, logits.softmax(1)], dim=1)
 
     @torch.no_grad()
-    def decode(self, codes: Tensor) -> Tensor:
-        """The image of each code without noise, (n, channels, height, width) in [0, 1]."""
-        return self.paint(codes, codes.new_zeros(len(codes), self.noise))
+    def decode(self, codes: Any) -> Tensor:
+        """The image of each code without noise, (n, channels, height, width) in [0, 1].
+
+        Arguments:
+            codes: (n, latent + classes), an array or a tensor.
+        """
+        c = as_codes(codes, width=self.latent + self.classes, like=self.log_scale)
+        return self.paint(c, c.new_zeros(len(c), self.noise))
 
     @accepts_pictures
     def represent(self, x: Tensor) -> Tensor:
@@ -148,4 +154,5 @@ class InfoGAN(Model):
     @torch.no_grad()
     def sample(self, n: int) -> Tensor:
         """New images, (n, channels, height, width) in [0, 1]."""
+        check_count(n)
         return self.paint(*self.draw(n))

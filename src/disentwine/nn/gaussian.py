@@ -24,9 +24,13 @@ class DiagonalGaussian:
     def from_features(cls, features: Tensor) -> DiagonalGaussian:
         """Read mean and log-variance from the two halves of a network's output (n, 2d).
 
+        Of a network in half precision they are in single precision: moments of a batch, and densities
+        of codes, are sums that half of the digits do not hold.
+
         >>> DiagonalGaussian.from_features(torch.zeros(5, 20)).mean.shape
         torch.Size([5, 10])
         """
+        features = features.to(torch.promote_types(features.dtype, torch.float32))
         mean, log_variance = features.chunk(2, dim=1)
         return cls(mean, log_variance)
 

@@ -7,12 +7,17 @@ import math
 import torch
 from torch import Tensor, nn
 
+from disentwine.errors import UsageError
+
 UNUSED = 0.01
 """The variance of a mean over images below which a unit says nothing: what `active-units` counts by."""
 
 NOISE = math.exp(-3)
 """The variance of a revived unit's noise: with that of the prior, 1, a decoder learns to ignore it sooner
 than to use it."""
+
+ALIKE = 1e-6
+"""What is smaller beside its own size is rounding."""
 
 
 @torch.no_grad()
@@ -34,10 +39,15 @@ def revive_units(last: nn.Linear, first: nn.Linear, features: Tensor) -> Tensor:
     (tensor([1]), tensor(1., grad_fn=<RoundBackward1>))
     """
     units = first.in_features
-    unused: Tensor = (last(features)[:, :units].var(0) < UNUSED).nonzero()[:, 0]
+    unused: Tensor = (last(features)[:, :units].var(0, correction=0) < UNUSED).nonzero()[:, 0]
     to_mean = nn.Linear(last.in_features, units).to(last.weight)
     mean = to_mean(features)
-    deviation = mean.std(0).clamp(min=torch.finfo(mean.dtype).tiny)
+    if len(unused) and mean.std(0, correction=0).min() <= ALIKE * mean.abs().max():
+        raise UsageError(
+            "training.revive: to this start all training images are alike, so that no unit can tell of "
+            "them; begin with a run that learnt something"
+        )
+    deviation = mean.std(0)
     last.weight[unused] = (to_mean.weight / deviation[:, None])[unused]
     last.bias[unused] = ((to_mean.bias - mean.mean(0)) / deviation)[unused]
     last.weight[units + unused] = 0

@@ -28,7 +28,10 @@ def covariance_of_means(mean: Tensor) -> Tensor:
             [2., 4.]])
     """
     centred = mean - mean.mean(0)
-    return centred.T @ centred / len(mean)
+    with torch.autocast(
+        mean.device.type, enabled=False
+    ):  # which would halve the digits of a product
+        return centred.T @ centred / len(mean)
 
 
 def covariance_of_codes(mean: Tensor, log_variance: Tensor) -> Tensor:

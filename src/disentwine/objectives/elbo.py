@@ -31,7 +31,7 @@ def bernoulli_log_likelihood(x: Tensor, logits: Tensor) -> Tensor:
     """
     kind = torch.promote_types(x.dtype, logits.dtype)
     nats: Tensor = _BernoulliNats.apply(x.to(kind), logits.to(kind))  # type: ignore[no-untyped-call]
-    return -nats.sum(tuple(range(1, x.ndim)))
+    return -nats.flatten(1).sum(1)
 
 
 class _BernoulliNats(torch.autograd.Function):
@@ -55,8 +55,8 @@ class _BernoulliNats(torch.autograd.Function):
 
 
 def gaussian_log_likelihood(x: Tensor, mean: Tensor, *, scale: Tensor) -> Tensor:
-    r"""$\log \mathcal{N}(x; \mu, \sigma^2 I) = -\sum_i \frac{(x_i - \mu_i)^2}{2\sigma^2}
-    + \log\sigma + \tfrac12\log 2\pi$.
+    r"""$\log \mathcal{N}(x; \mu, \sigma^2 I) = -\sum_i \Big(\frac{(x_i - \mu_i)^2}{2\sigma^2}
+    + \log\sigma + \tfrac12\log 2\pi\Big)$.
 
     Reference: Auto-Encoding Variational Bayes, D. Kingma and M. Welling, 2014, appendix C.2.
 

@@ -11,6 +11,9 @@ from disentwine.errors import UsageError
 from disentwine.objectives.kernels import gaussian
 
 AT_ONCE = 2**18
+ROUNDING = 1e-14
+"""Of a mean of products of kernels, which are at most 1, in double precision."""
+
 """Numbers of permuted kernels that are held at a time: no more than the processor has close at hand."""
 
 
@@ -92,8 +95,8 @@ def independence_test(
         ]
     )
     statistic = (k * l).mean()
-    # Sums in another order differ in the last digits, which must not break ties.
-    as_large = int((shuffled >= statistic * (1 - 1e-9)).sum())
+    # Sums in another order differ in the last digits, which must not break ties, at 0 neither.
+    as_large = int((shuffled >= statistic - 1e-9 * statistic.abs() - ROUNDING).sum())
     return IndependenceTest(
         (1 + as_large) / (1 + permutations), statistic.item(), shuffled.mean().item()
     )

@@ -157,7 +157,8 @@ def _too_few(factors: FloatArray, spec: Sequence[Factor]) -> str:
     least = int(counts.argmin())
     return (
         f"{complete:,} of these images carry all labels, fewer than {FEWEST_IMAGES}; "
-        f"'{spec[least].name}' is on {counts[least]:,} of {len(factors):,}: label more of them, or leave it out"
+        f"'{spec[least].name}' is on {counts[least]:,} of {len(factors):,}: "
+        f"label more of them, or leave it out"
     )
 
 

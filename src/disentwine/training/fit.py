@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import torch
 
-from disentwine.contracts.capabilities import Watched
+from disentwine.contracts.capabilities import Opposed, VariesOneFactor, Watched
 from disentwine.contracts.dataset import Dataset
 from disentwine.contracts.model import Model, check_fits
 from disentwine.contracts.ranges import Count, NonNegative, Positive, Threads
@@ -138,14 +138,15 @@ def fit(
     check_fits(model, dataset)
     if revive:
         check_revives(model, start)
+    _check_suits(model, batch_size=training["batch_size"], patience=patience)
     recipe = recipe_of(model, dataset, training=training, seed=seed) if out is not None else None
     data = fingerprint(dataset) if out is not None else None
-    dataset = with_batches_for(model, dataset)
     keep_freed_memory()
     if start is not None and not (out is not None and _begun(Path(out))):
         begin_with(model, Path(start))
         if revive:
             revive_unused(model, dataset, seed=seed, silent=progress is False)
+    dataset = with_batches_for(model, dataset)
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng())
         stack.enter_context(_threads(threads))
@@ -262,3 +263,13 @@ def _threads(n: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def _check_suits(model: object, *, batch_size: int, patience: int | None) -> None:
+    """Refuse, or tell of, options of training that make no sense for a model."""
+    if isinstance(model, VariesOneFactor) and batch_size < 2:
+        raise UsageError("training.batch_size: give 2 or more: in one image nothing varies")
+    if isinstance(model, Opposed) and patience is not None:
+        warn(
+            "training.patience: no loss says how good a model with an opponent is; it is not stopped"
+        )
