@@ -13,8 +13,10 @@ import pytest
 import torch
 
 from disentwine.errors import Interrupted, UsageError
-from disentwine.models import VAE, BetaVAE, LadderVAE
+from disentwine.models import VAE, BetaVAE, FactorVAE, LadderVAE
+from disentwine.testing import small_grid
 from disentwine.training.checkpoint import checkpoint_path, load_checkpoint
+from disentwine.training.fit import fit
 from disentwine.training.run import load_run
 
 
@@ -134,3 +136,14 @@ def test_what_cannot_be_revived_is_told(
     assert not (tmp_path / "run").exists()
     train(tmp_path / "run", start=start, revive=True)
     assert "the start uses all of its units" in capsys.readouterr().err
+
+
+def test_what_no_weight_depends_on_is_not_called_the_reason(tmp_path: Path) -> None:
+    made, wanted = (small_grid((size, size, 1)) for size in (16, 32))
+    options: Any = {"steps": 2, "threads": 1, "batch_size": 4, "progress": False}
+    fit(FactorVAE.for_data(made, gamma=35.0), made, out=tmp_path / "start", **options)
+    model = FactorVAE.for_data(wanted, gamma=10.0, opponent_learning_rate=1e-5)
+    with pytest.raises(UsageError, match="of other images") as refused:
+        fit(model, wanted, start=tmp_path / "start", **options)
+    assert "gamma" not in str(refused.value)
+    assert "learning_rate" not in str(refused.value)

@@ -28,8 +28,8 @@ from disentwine.report.reader import train_reader
 from disentwine.report.scoring import MetricNames, chosen_metrics, score_codes
 from disentwine.report.units import diverging_units, unit_divergences
 from disentwine.training.run import Run
-from disentwine.training.sampling import BatchSource, in_mixed_order
-from disentwine.training.trainer import VALIDATION_BATCH, fixed_noise
+from disentwine.training.sampling import BatchSource, in_mixed_order, validation_batches
+from disentwine.training.trainer import fixed_noise
 
 REPORTED = ("z-diff", "sap", "mig", "mic-tic")
 """The metrics that a report shows: the best known, and quick."""
@@ -144,8 +144,7 @@ def evaluate(
     codes = []
     order = in_mixed_order(np.arange(len(indices)))
     with fixed_noise(seed):
-        for start in range(0, len(indices), VALIDATION_BATCH):
-            chunk = indices[order[start : start + VALIDATION_BATCH]]
+        for chunk in validation_batches(indices[order]):
             batch = source.take(chunk, step=step)
             pictures = dataset.images[chunk]
             with torch.random.fork_rng():  # so that the loss is along the same draws

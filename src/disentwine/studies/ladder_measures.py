@@ -20,8 +20,8 @@ from disentwine.report.evaluation import evaluate
 from disentwine.report.likelihood import log_likelihood
 from disentwine.studies.courses import costs, read_course
 from disentwine.training.run import Run
-from disentwine.training.sampling import BatchSource
-from disentwine.training.trainer import VALIDATION_BATCH, fixed_noise
+from disentwine.training.sampling import BatchSource, validation_batches
+from disentwine.training.trainer import fixed_noise
 
 SAMPLES, FEW_SAMPLES = 5_000, 100
 CORRECTED_ON = {"mnist": 1_000, "omniglot": 500}
@@ -77,8 +77,7 @@ def unit_kl(model: HierarchicalModel, dataset: Dataset, indices: IndexArray) -> 
     source = BatchSource.like(model, dataset)
     with evaluating(model), fixed_noise(0):
         found = [
-            model.unit_divergences(source.take(indices[start : start + VALIDATION_BATCH]).x)
-            for start in range(0, len(indices), VALIDATION_BATCH)
+            model.unit_divergences(source.take(batch).x) for batch in validation_batches(indices)
         ]
     mean: FloatArray = torch.cat(found).double().mean(0).cpu().numpy()
     return mean

@@ -67,9 +67,6 @@ class RunKeeper:
     Arguments:
         run: the folder, held by this process.
         trainer: restored from the newest intact checkpoint, where there is one.
-
-    Attributes:
-        resumed: whether there was a checkpoint.
     """
 
     def __init__(self, run: Run, trainer: Trainer) -> None:
@@ -78,9 +75,9 @@ class RunKeeper:
             for folder in (run.path, run.checkpoints):
                 sweep_half_written(folder)
         checkpoint = load_newest(run.checkpoints, use=trainer.restore)
-        self.resumed = checkpoint is not None
-        self.saved_step = trainer.step if self.resumed else -1
-        self.kept = [self._needed()] if self.resumed else []
+        resumed = checkpoint is not None
+        self.saved_step = trainer.step if resumed else -1
+        self.kept = [self._needed()] if resumed else []
         self.seconds = run.status.get("seconds", 0.0)
         self.started = time.monotonic()
         self.log = MetricLog(

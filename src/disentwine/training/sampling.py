@@ -16,6 +16,9 @@ from disentwine.contracts.dataset import Dataset, IndexArray
 from disentwine.contracts.model import Batch
 from disentwine.nn.pictures import to_unit_range
 
+VALIDATION_BATCH = 256
+"""The most images of which the terms of a loss are measured at once."""
+
 
 @runtime_checkable
 class ChoosesBatches(Protocol):
@@ -60,6 +63,15 @@ def in_mixed_order(indices: IndexArray) -> IndexArray:
     [0, 1, 2, 3, 4]
     """
     return indices[np.random.default_rng(0).permutation(len(indices))]
+
+
+def validation_batches(indices: IndexArray) -> list[IndexArray]:
+    """The same in batches of nearly equal size: moments over a small last one would be its noise.
+
+    >>> [len(batch) for batch in validation_batches(np.arange(257))]
+    [129, 128]
+    """
+    return np.array_split(indices, max(1, -(-len(indices) // VALIDATION_BATCH)))
 
 
 @lru_cache(maxsize=4)

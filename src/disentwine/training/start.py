@@ -25,7 +25,10 @@ from disentwine.training.trainer import fixed_noise
 SHOWN = 3
 """Weights that do not fit and are told one by one: of another network hardly any do."""
 
-WITHOUT_WEIGHTS = r"model\.(\w*beta|lambda_\w+|warm_up_steps|capacity) "
+WITHOUT_WEIGHTS = (
+    r"model\.(\w*beta|lambda_\w+|\w+_weight|\w+_rate|gamma|alpha|invariance|estimator"
+    r"|warm_up_steps|capacity) "
+)
 """Options that no weight depends on: how much losses count."""
 
 IMAGES = 1000

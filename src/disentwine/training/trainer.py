@@ -22,10 +22,14 @@ from disentwine.training.checkpoint import TRAINING, WEIGHTS, Checkpoint, load_w
 from disentwine.training.pair_splits import HeldOut, learns_images
 from disentwine.training.pairs import PairSource
 from disentwine.training.player import Player, players_of
-from disentwine.training.sampling import BatchSource, batch_indices, in_mixed_order
+from disentwine.training.sampling import (
+    BatchSource,
+    batch_indices,
+    in_mixed_order,
+    validation_batches,
+)
 from disentwine.training.versions import changes, versions
 
-VALIDATION_BATCH = 256
 GENERATORS = {"generator.cpu", "generator.cuda"}
 OWN = "weights."
 """What the names of a model's own weights begin with in a checkpoint that keeps their average."""
@@ -163,8 +167,7 @@ class Trainer:
         self.model.eval()
         totals: dict[str, float] = {}
         with torch.no_grad(), fixed_noise(self.seed), self.as_kept():
-            for start in range(0, len(indices), VALIDATION_BATCH):
-                chunk = indices[start : start + VALIDATION_BATCH]
+            for chunk in validation_batches(indices):
                 for player in self.players:
                     losses = self._losses(player, chunk, step=self.steps)
                     for name, value in player.named(_to_floats(losses.means())).items():
@@ -182,8 +185,8 @@ class Trainer:
         with fixed_noise(self.seed), self.as_kept():
             model.match(self.dataset.images[x], self.dataset.images[y], action)
 
-    def note_score(self, score: float) -> bool:
-        """Remember the best validation score; returns whether this is it.
+    def note_score(self, score: float) -> None:
+        """Remember the best validation score.
 
         An opponent that learns changes what a score means, so the last of a game counts as its best.
         Pre-training has scores of its own: the first one after it is the best so far, and however
@@ -195,10 +198,9 @@ class Trainer:
             best = None
         if alone and best is not None and score >= best["score"]:
             self.stale += not early
-            return False
+            return
         self.best = {"step": self.step, "score": score}
         self.stale = 0
-        return True
 
     def _early(self, step: float) -> bool:
         """Whether a state after so many updates is one of pre-training."""
