@@ -51,6 +51,18 @@ def test_units_in_use_stay_as_they_are_to_the_bit() -> None:
     assert torch.equal(first.bias, before[3])
 
 
+def test_no_more_are_revived_than_asked_for() -> None:
+    last, first, features = layers(unused=[1, 3])
+    before = [last.weight.clone(), last.bias.clone(), first.weight.clone()]
+    assert revive_units(last, first, features, most=1).tolist() == [1]
+    assert last(features)[:, 1].var().item() == pytest.approx(1, rel=1e-3)
+    rows = [3, 7]
+    assert torch.equal(last.weight[rows], before[0][rows])
+    assert torch.equal(last.bias[rows], before[1][rows])
+    assert torch.equal(first.weight[:, 3], before[2][:, 3])
+    assert revive_units(last, first, features, most=5).tolist() == [3]
+
+
 def test_where_all_are_used_nothing_changes() -> None:
     last, first, features = layers(unused=[])
     before = last(features)

@@ -262,6 +262,20 @@ def test_a_checkpoint_without_the_opponents_moments_is_refused(
     assert "opponent_optimiser" in told
 
 
+@pytest.mark.parametrize("side", ["adam", "opponent_adam"])
+def test_a_checkpoint_of_a_game_without_the_moments_of_a_side_is_refused(
+    trainer: Any, duel: Any, tmp_path: Path, side: str
+) -> None:
+    game = trainer(duel())
+    game.restore(game.checkpoint(log_bytes=0), tmp_path)  # before the first update there are none
+    game.update()
+    checkpoint = game.checkpoint(log_bytes=0)
+    for name in [n for n in checkpoint.training if n.startswith(f"{side}.")]:
+        del checkpoint.training[name]
+    with pytest.raises(CheckpointError, match=f"moments of {side} are missing"):
+        trainer(duel()).restore(checkpoint, tmp_path)
+
+
 def test_moments_of_an_opponent_that_is_not_there_are_refused(
     trainer: Any, duel: Any, build: Any, tmp_path: Path
 ) -> None:

@@ -112,6 +112,21 @@ def test_units_that_a_start_does_not_use_are_made_anew(
     assert after[:, 0] == pytest.approx(before[:, 0], abs=1e-5)
 
 
+@pytest.mark.parametrize(("revive", "units"), [(1, "0"), (2, "0, 1"), (9, "0, 1"), (True, "0, 1")])
+def test_so_many_are_made_anew_as_asked_for(
+    tmp_path: Path,
+    train: Any,
+    speaking: Any,
+    capsys: pytest.CaptureFixture[str],
+    revive: bool | int,
+    units: str,
+) -> None:
+    start = speaking(0.0, 0.0)
+    train(tmp_path / "run", start=start, revive=revive, learning_rate=1e-12, progress=None)
+    assert f"units {units} of the code are made anew" in capsys.readouterr().err
+    assert load_run(tmp_path / "run").recipe.training["revive"] == revive
+
+
 def test_they_are_made_anew_once_however_often_it_is_resumed(
     tmp_path: Path, train: Any, speaking: Any, after_update: Any, fingerprint: Any
 ) -> None:

@@ -212,8 +212,9 @@ class Tended(Protocol):
 class Revives(Protocol):
     """Units of the code that say nothing can be made anew, so that training may find a use for them."""
 
-    def revive(self, x: Tensor) -> tuple[int, ...]:
-        """Make those anew that say nothing of images (n, channels, height, width); returns which."""
+    def revive(self, x: Tensor, *, most: int | None = None) -> tuple[int, ...]:
+        """Make those anew that say nothing of images (n, channels, height, width), at most so many;
+        returns which."""
         ...
 
 

@@ -55,11 +55,13 @@ class LatentModel(Model):
         return pixel_log_likelihood(x, self.decoder(z), self.log_scale)
 
     @torch.no_grad()
-    def revive(self, x: Tensor) -> tuple[int, ...]:
-        """Make units that say nothing of images (n, channels, height, width) anew; returns which."""
+    def revive(self, x: Tensor, *, most: int | None = None) -> tuple[int, ...]:
+        """Make units that say nothing of images (n, channels, height, width) anew, at most so many;
+        returns which."""
         encoder: Any = self.encoder
         decoder: Any = self.decoder
-        return tuple(revive_units(encoder[-1], decoder[0], encoder[:-1](x)).tolist())
+        revived = revive_units(encoder[-1], decoder[0], encoder[:-1](x), most=most)
+        return tuple(revived.tolist())
 
     @torch.no_grad()
     def log_weights(self, x: Tensor, *, samples: int) -> Tensor:

@@ -21,7 +21,9 @@ ALIKE = 1e-6
 
 
 @torch.no_grad()
-def revive_units(last: nn.Linear, first: nn.Linear, features: Tensor) -> Tensor:
+def revive_units(
+    last: nn.Linear, first: nn.Linear, features: Tensor, *, most: int | None = None
+) -> Tensor:
     """Give units whose means hardly vary something to say; returns which they are.
 
     Each becomes a direction of the encoder's features, drawn at random, of mean 0 and variance 1 over the
@@ -31,6 +33,7 @@ def revive_units(last: nn.Linear, first: nn.Linear, features: Tensor) -> Tensor:
         last: the encoder's last layer, from features to means and log-variances of all units.
         first: the decoder's first layer.
         features: (n, d) what the encoder's last layer is given.
+        most: revive no more than so many; none revives all.
 
     >>> _ = torch.manual_seed(0)
     >>> last, first, features = nn.Linear(8, 4), nn.Linear(2, 8), torch.randn(50, 8)
@@ -39,7 +42,8 @@ def revive_units(last: nn.Linear, first: nn.Linear, features: Tensor) -> Tensor:
     (tensor([1]), tensor(1., grad_fn=<RoundBackward1>))
     """
     units = first.in_features
-    unused: Tensor = (last(features)[:, :units].var(0, correction=0) < UNUSED).nonzero()[:, 0]
+    means = last(features)[:, :units]
+    unused: Tensor = (means.var(0, correction=0) < UNUSED).nonzero()[:most, 0]
     to_mean = nn.Linear(last.in_features, units).to(last.weight)
     mean = to_mean(features)
     if len(unused) and mean.std(0, correction=0).min() <= ALIKE * mean.abs().max():

@@ -54,7 +54,7 @@ def fit(
     clip_norm: Positive | None = None,
     averaged: Count | None = None,
     start: str | Path | None = None,
-    revive: bool | None = None,
+    revive: bool | Count | None = None,
     log_every: Count = 50,
     save_every: Count = 500,
     patience: Count | None = None,
@@ -86,7 +86,8 @@ def fit(
             none keeps the weights themselves.
         start: folder of a finished run with whose weights to begin, from here or from a folder above; none
             begins with the model's own.
-        revive: make units of the code that this start does not use anew, so that they find a use.
+        revive: make units of the code that this start does not use anew, so that they find a use: all of
+            them, or no more than so many.
         log_every: updates between two records of the training loss, and of what a model wants
             watched.
         save_every: updates between two validations, each followed by a checkpoint.
@@ -145,7 +146,8 @@ def fit(
     if start is not None and not (out is not None and _begun(Path(out))):
         begin_with(model, Path(start))
         if revive:
-            revive_unused(model, dataset, seed=seed, silent=progress is False)
+            most = None if revive is True else revive
+            revive_unused(model, dataset, seed=seed, most=most, silent=progress is False)
     dataset = with_batches_for(model, dataset)
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng())

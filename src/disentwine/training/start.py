@@ -70,19 +70,27 @@ def check_revives(model: Model, start: str | Path | None) -> None:
         )
 
 
-def revive_unused(model: Model, dataset: Dataset, *, seed: int, silent: bool = False) -> None:
+def revive_unused(
+    model: Model,
+    dataset: Dataset,
+    *,
+    seed: int,
+    most: int | None = None,
+    silent: bool = False,
+) -> None:
     """Make units anew that say nothing of training images, and tell which; warns where all are in use.
 
     Arguments:
         model: one that *revives*.
         dataset: whose "train" split is looked at.
         seed: of what they become.
+        most: revive no more than so many.
         silent: do not tell.
     """
     images = torch.from_numpy(dataset.images[spread(dataset.split["train"], IMAGES)])
     weight = next(model.parameters())
     with fixed_noise(seed):
-        revived = cast(Revives, model).revive(to_unit_range(images).to(weight))
+        revived = cast(Revives, model).revive(to_unit_range(images).to(weight), most=most)
     if not revived:
         warn("training.revive: the start uses all of its units, none was made anew")
     elif not silent:

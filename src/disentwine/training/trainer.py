@@ -250,7 +250,11 @@ class Trainer:
         state, tensors = checkpoint.state, checkpoint.training
         used = self._restore_own_weights(tensors, path)
         try:
-            used = used.union(*(player.restore(tensors, state) for player in self.players))
+            for player in self.players:
+                moments = player.restore(tensors, state)
+                if checkpoint.step and not moments:
+                    raise ValueError(f"the moments of {player.prefix}adam are missing")
+                used |= moments
             unknown = tensors.keys() - used - GENERATORS
             if unknown:
                 raise ValueError(f"{sorted(unknown)} are not part of a training")
