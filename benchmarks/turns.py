@@ -2,33 +2,48 @@
 
 Squares look alike after a quarter turn, ellipses after half a one, hearts after a whole one. Codes of these
 turns may be shared by the figures, so that a unit tells of the turn whichever figure it is, or each figure
-may have units of its own, which are 0 for the others. Nothing is trained here.
+may have units of its own, which are 0 for the others. The unit of the size may tell of the area, which a
+figure decides as well. Nothing is trained here.
 
-    python benchmarks/turns.py --out results/turns.json
+Of runs it also tells how much each unit in use moves as each figure turns, in deviations of that unit.
+
+    python benchmarks/turns.py runs/disentangling/dsprites-grid-beta-vae-*woken* --out results/turns.json
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from disentwine.metrics import z_diff
+from disentwine import load_run
+from disentwine.data.splits import spread
+from disentwine.metrics import active_units, z_diff
 from disentwine.training.storage import write_atomically
 from disentwine.training.versions import versions
 
 SIZES = {"shape": 3, "scale": 6, "orientation": 10, "x": 16, "y": 16}
 """Of the grid of dSprites that studies take."""
 
+FIGURES = ("square", "ellipse", "heart")
 REPEATS = np.array([4, 2, 1])
-"""How often square, ellipse and heart look alike in a whole turn."""
+"""How often each looks alike in a whole turn."""
 
 PAIRS = (64, 200)
+
+FIGURE = np.array([-0.5, 0.0, 0.5])
+"""What they are apart in the size's unit of trained codes, in deviations."""
+
+IMAGES = 4_000
+"""Of the validation split, from which the means of a unit at each turn are taken."""
 
 Codes = NDArray[np.float64]
 
@@ -43,6 +58,9 @@ def codes_of_turns(shape: NDArray[np.intp], angle: Codes) -> dict[str, Codes]:
         "nothing": np.zeros((len(shape), 0)),
         "one unit, of the ellipse's turn": own[1][:, :1],
         "two units, of the ellipse's turn": own[1],
+        "two units of the ellipse's turn, one of which figure it is": np.column_stack(
+            [own[1], shape == 1]
+        ),
         "six units, two for each figure": np.hstack(own),
         "two units, shared by all figures": circle,
         "two units, shared by all figures on circles of three sizes": radii * circle,
@@ -60,27 +78,81 @@ def measure() -> list[dict[str, object]]:
     column = list(SIZES).index
     shape = factors[:, column("shape")]
     angle = 2 * np.pi * factors[:, column("orientation")] / SIZES["orientation"]
-    plain = standard[:, [column(name) for name in ("scale", "x", "y")]]
+    place = standard[:, [column("x"), column("y")]]
+    size = standard[:, column("scale")]
+    area = np.sqrt(1 - np.square(FIGURE).mean()) * size + FIGURE[shape]
     rows = []
     for name, said in codes_of_turns(shape, angle).items():
-        codes = np.hstack([plain, said])
-        found = {pairs: z_diff(codes, factors, pairs=pairs, floor=False).value for pairs in PAIRS}
-        rows.append({"turn": name, **{f"z-diff-{pairs}-pairs": v for pairs, v in found.items()}})
+        row: dict[str, object] = {"turn": name}
+        for unit, values in (("size", size), ("area", area)):
+            codes = np.column_stack([place, values, said])
+            for pairs in PAIRS:
+                row[f"{unit}-{pairs}-pairs"] = z_diff(
+                    codes, factors, pairs=pairs, floor=False
+                ).value
+        rows.append(row)
+    return rows
+
+
+def of_run(path: Path) -> list[dict[str, Any]]:
+    """Of each unit in use, its mean for square, ellipse and heart, and how far that goes as they turn."""
+    run = load_run(path)
+    dataset = run.dataset
+    indices = spread(dataset.split["validation"], IMAGES)
+    codes = run.model.represent(dataset.images[indices])
+    figure, turn = (
+        np.unique(dataset.column(name)[indices], return_inverse=True)[1]
+        for name in ("shape", "orientation")
+    )
+    alive = np.flatnonzero(active_units(codes).details["alive"])
+    rows = []
+    for unit in alive:
+        moves = [
+            float(np.std([codes[(figure == f) & (turn == t), unit].mean() for t in set(turn)]))
+            for f in range(len(REPEATS))
+        ]
+        means = [float(codes[figure == f, unit].mean()) for f in range(len(REPEATS))]
+        deviation, middle = float(codes[:, unit].std()), float(codes[:, unit].mean())
+        rows.append(
+            {
+                "unit": int(unit),
+                "turning": [move / deviation for move in moves],
+                "figures": [(mean - middle) / deviation for mean in means],
+            }
+        )
     return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=Path, nargs="*", help="run folders on a data set of 2D shapes")
     parser.add_argument("--out", type=Path, help="write the rows as JSON")
     arguments = parser.parse_args()
     rows = measure()
-    table = Table("shape and turn are told by", *(f"Z-diff, {pairs} pairs" for pairs in PAIRS))
+    table = Table(
+        "shape and turn are told by",
+        *(f"{unit}, {pairs} pairs" for unit in ("size", "area") for pairs in PAIRS),
+        title="Z-diff",
+    )
     for row in rows:
         name, *values = row.values()
         table.add_row(str(name), *(f"{value:.1%}" for value in values))
     Console().print(table)
+    runs = {path.name: of_run(path) for path in arguments.run}
+    for name, units in runs.items():
+        table = Table(
+            "unit",
+            *(f"{figure} turns" for figure in FIGURES),
+            *(f"mean of {figure}s" for figure in FIGURES),
+            title=name,
+        )
+        for row in units:
+            moves = (f"{move:.2f}" for move in (*row["turning"], *row["figures"]))
+            table.add_row(str(row["unit"]), *moves)
+        Console().print(table)
     if arguments.out:
-        content = {"command": "python benchmarks/turns.py", "versions": versions(), "rows": rows}
+        command = f"python benchmarks/{Path(sys.argv[0]).name} {shlex.join(sys.argv[1:])}"
+        content = {"command": command, "versions": versions(), "rows": rows, "runs": runs}
         write_atomically(arguments.out, (json.dumps(content, indent=1) + "\n").encode())
 
 

@@ -39,6 +39,9 @@ FIRST_BETAS, NEXT_BETAS = (4, 60), (16,)
 ANNEALED_BETA, WOKEN_BETAS = 16, (4, 8)
 """What an annealed training ends with, and what is begun with it (see `annealed` and `woken`)."""
 
+ONE_BETA, TIMES_OF_ONE = 4, 2
+"""Of what is begun with a single unit made anew: after the usual time its error was falling still."""
+
 INFOGAN_STEPS = 8_000
 STEPS_OF_DC_IGN = 4 * STEPS
 SMALL_BATCH = ("training.learning_rate=.001", "training.final_learning_rate=.0001")
@@ -83,6 +86,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     main, *others = data_at_hand()
     made = [*untrained_rows(main, seeds), *_rows(main, seeds, stage=1)]
     made += [trial for seed in seeds for trial in annealed_and_woken(main, seed, stage=2)]
+    made += one_woken(main, seeds[0], stage=2)
     made += [beta_vae(main, seed, beta, stage=2) for beta in NEXT_BETAS for seed in seeds]
     made += [training("infogan", main, s, steps=INFOGAN_STEPS, stage=2) for s in seeds]
     made += long_vaes(main, seeds[0], stage=3)
@@ -152,6 +156,13 @@ def annealed_and_woken(data: str, seed: int, *, stage: int) -> list[Trial]:
     start = annealed(beta_vae(data, seed, ANNEALED_BETA, stage=stage))
     plain = (beta_vae(data, seed, beta, stage=stage) for beta in WOKEN_BETAS)
     return [start, *(woken(trial, after=start) for trial in plain)]
+
+
+def one_woken(data: str, seed: int, *, stage: int) -> list[Trial]:
+    """The same with a single unit for the rest, which then has to say more."""
+    start, *_ = annealed_and_woken(data, seed, stage=stage)
+    plain = beta_vae(data, seed, ONE_BETA, stage=stage)
+    return [woken(plain, after=start, times=TIMES_OF_ONE, units=1)]
 
 
 def _smoke(seeds: Sequence[int]) -> list[Trial]:

@@ -17,6 +17,7 @@ from disentwine.studies.betavae import (
     annealed_and_woken,
     beta_vae,
     long_vaes,
+    one_woken,
     quickly_woken,
 )
 from disentwine.studies.disentangling import (
@@ -126,6 +127,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
             woken(_row(*row, main, seed), after=start, times=times) for row, times in WOKEN.items()
         ]
         made += [annealed(_row(system, note, main, seed)) for system, note in ANNEALED]
+    made += one_woken(main, first, stage=1)
     made += [trial for seed in seeds for trial in _others(main, seed)]
     two, one = (
         _row(*row, main, first)

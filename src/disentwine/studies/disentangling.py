@@ -133,7 +133,7 @@ def annealed(trial: Trial) -> Trial:
     )
 
 
-def woken(trial: Trial, *, after: Trial, times: int = 1) -> Trial:
+def woken(trial: Trial, *, after: Trial, times: int = 1, units: int | None = None) -> Trial:
     """The same training begun with the weights of an annealed one, as a system of its own.
 
     Units that the other did not use are made anew, and cost nothing at first: without both, decoders
@@ -143,15 +143,17 @@ def woken(trial: Trial, *, after: Trial, times: int = 1) -> Trial:
         trial: the training.
         after: the annealed one.
         times: as long as usual; the divergence has its weight as soon.
+        units: how many are made anew; none makes all.
     """
     steps = trial.read_recipe().training["steps"]
     schedule = (
         "model.start_beta=0",
         f"model.warm_up_steps={int(RISING * steps)}",
-        "training.revive=true",
+        f"training.revive={units or 'true'}",
         *((f"training.steps={times * steps}",) if times > 1 else ()),
     )
-    named = f"{trial.system} woken"
+    number = f"{units} " if units else ""
+    named = f"{trial.system} {number}woken"
     return replace(trial, system=named, overrides=(*trial.overrides, *schedule), after=after)
 
 
