@@ -33,6 +33,9 @@ from disentwine.training.versions import versions
 SIZES = {"shape": 3, "scale": 6, "orientation": 10, "x": 16, "y": 16}
 """Of the grid of dSprites that studies take."""
 
+STEP = 2 * np.pi * 4 / 39
+"""Of its orientation: every fourth of forty angles, of which the last is a whole turn."""
+
 FIGURES = ("square", "ellipse", "heart")
 REPEATS = np.array([4, 2, 1])
 """How often each looks alike in a whole turn."""
@@ -77,7 +80,7 @@ def measure() -> list[dict[str, object]]:
     standard = (factors - factors.mean(axis=0)) / factors.std(axis=0)
     column = list(SIZES).index
     shape = factors[:, column("shape")]
-    angle = 2 * np.pi * factors[:, column("orientation")] / SIZES["orientation"]
+    angle = STEP * factors[:, column("orientation")]
     place = standard[:, [column("x"), column("y")]]
     size = standard[:, column("scale")]
     area = np.sqrt(1 - np.square(FIGURE).mean()) * size + FIGURE[shape]
