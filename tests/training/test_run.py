@@ -19,7 +19,7 @@ from disentwine.errors import CheckpointError, UsageError
 from disentwine.models import VAE, CausalVAE
 from disentwine.report.evaluation import evaluate
 from disentwine.training.fit import fit
-from disentwine.training.opening import check_run, open_run
+from disentwine.training.opening import check_run, differences, open_run
 from disentwine.training.recipe import Recipe, parse_recipe
 from disentwine.training.run import find_runs, load_run
 from disentwine.training.train import train_recipe
@@ -248,3 +248,8 @@ def test_a_model_for_other_data_is_refused() -> None:
         fit(causal, other, steps=1)
     with pytest.raises(UsageError, match="concepts"):
         evaluate(causal, other, "none")
+
+
+def test_a_truth_value_is_not_the_number_that_it_equals() -> None:
+    assert differences({"revive": True}, {"revive": 1}) == ["revive was True, is 1"]
+    assert differences({"revive": 1}, {"revive": 1}) == []

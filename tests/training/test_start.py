@@ -124,7 +124,8 @@ def test_so_many_are_made_anew_as_asked_for(
     start = speaking(0.0, 0.0)
     train(tmp_path / "run", start=start, revive=revive, learning_rate=1e-12, progress=None)
     assert f"units {units} of the code are made anew" in capsys.readouterr().err
-    assert load_run(tmp_path / "run").recipe.training["revive"] == revive
+    kept = load_run(tmp_path / "run").recipe.training["revive"]
+    assert (type(kept), kept) == (type(revive), revive)
 
 
 def test_they_are_made_anew_once_however_often_it_is_resumed(

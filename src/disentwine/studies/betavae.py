@@ -86,7 +86,8 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     main, *others = data_at_hand()
     made = [*untrained_rows(main, seeds), *_rows(main, seeds, stage=1)]
     made += [trial for seed in seeds for trial in annealed_and_woken(main, seed, stage=2)]
-    made += one_woken(main, seeds[0], stage=2)
+    start, *_ = annealed_and_woken(main, seeds[0], stage=2)
+    made.append(one_woken(start, stage=2))
     made += [beta_vae(main, seed, beta, stage=2) for beta in NEXT_BETAS for seed in seeds]
     made += [training("infogan", main, s, steps=INFOGAN_STEPS, stage=2) for s in seeds]
     made += long_vaes(main, seeds[0], stage=3)
@@ -158,11 +159,10 @@ def annealed_and_woken(data: str, seed: int, *, stage: int) -> list[Trial]:
     return [start, *(woken(trial, after=start) for trial in plain)]
 
 
-def one_woken(data: str, seed: int, *, stage: int) -> list[Trial]:
+def one_woken(start: Trial, *, stage: int) -> Trial:
     """The same with a single unit for the rest, which then has to say more."""
-    start, *_ = annealed_and_woken(data, seed, stage=stage)
-    plain = beta_vae(data, seed, ONE_BETA, stage=stage)
-    return [woken(plain, after=start, times=TIMES_OF_ONE, units=1)]
+    plain = beta_vae(start.data, start.seed, ONE_BETA, stage=stage)
+    return woken(plain, after=start, times=TIMES_OF_ONE, units=1)
 
 
 def _smoke(seeds: Sequence[int]) -> list[Trial]:
@@ -228,14 +228,16 @@ COST_COLUMNS = [
 
 SYSTEMS_OF_OURS = (
     "Rows called *annealed* begin with a weight of 60 on the divergence, which falls. Those called *woken* "
-    "begin where an annealed beta-VAE of the same seed ended, with the units it does not use made anew: its "
-    "minutes come on top of theirs. Neither is of the papers, whose numbers stand beside them for comparison."
+    "begin where an annealed beta-VAE of the same seed ended, with the units it does not use made anew, all "
+    "or as many as are named: its minutes come on top of theirs. Neither is of the papers, whose numbers "
+    "stand beside them for comparison."
 )
 
 NOT_ALIKE = (
     "Not all are trained alike: a training is 10,000 updates of 64 images; of DIP-VAE-II and "
     "beta-TCVAE, and of DIP-VAE-I with a lambda above 20, 3,000 of 256, since few images tell little of "
-    "what they ask for; of DC-IGN 40,000, of InfoGAN 8,000; of DIP-VAE-I, where it is woken, 20,000. "
+    "what they ask for; of DC-IGN 40,000, of InfoGAN 8,000; of DIP-VAE-I, where it is woken, and of a single "
+    "unit that is, 20,000. "
     "Networks of InfoGAN and FactorVAE are not normed, and learn at a constant rate. Rows called *long* "
     "have 90 minutes of one core; scores after so many minutes are of validation images, and "
     "of trainings that took as long, or nearly (eight tenths of it)."

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import torch
+from pydantic import StrictBool
 
 from disentwine.contracts.capabilities import Opposed, VariesOneFactor, Watched
 from disentwine.contracts.dataset import Dataset
@@ -54,7 +55,7 @@ def fit(
     clip_norm: Positive | None = None,
     averaged: Count | None = None,
     start: str | Path | None = None,
-    revive: bool | Count | None = None,
+    revive: StrictBool | Count | None = None,
     log_every: Count = 50,
     save_every: Count = 500,
     patience: Count | None = None,

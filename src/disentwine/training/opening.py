@@ -71,7 +71,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = ""
         before, after = old.get(key), new.get(key)
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             lines += differences(before, after, f"{prefix}{key}.")
-        elif before != after:
+        elif before != after or isinstance(before, bool) != isinstance(after, bool):  # True == 1
             lines.append(f"{prefix}{key} was {before!r}, is {after!r}")
     return lines
 
