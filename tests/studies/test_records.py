@@ -153,6 +153,23 @@ def test_a_damaged_or_foreign_record_is_told(study, tmp_path, content, reason, t
     assert "delete it to make the trial again" in str(raised.value)
 
 
+def test_a_record_of_another_default_is_refused_by_the_name_of_the_key(
+    study, tmp_path, monkeypatch
+):
+    """The digest in its name does not see a default that has changed."""
+    run_study(study(trial()), out=tmp_path)
+    lose_runs(tmp_path, monkeypatch)
+    path = record_of(trial(), tmp_path)
+    record = json.loads(path.read_bytes())
+    del record["recipe"]["training"]["clip_norm"]  # an option that came later is no change
+    path.write_text(json.dumps(record))
+    run_study(study(trial()), out=tmp_path)
+    record["recipe"]["training"]["log_every"] = 7
+    path.write_text(json.dumps(record))
+    with pytest.raises(StudyError, match=r"training\.log_every was 7, is 50"):
+        run_study(study(trial()), out=tmp_path)
+
+
 def test_weights_that_others_begin_with_are_made_again_and_not_measured(study, tmp_path, measured):
     first = trial("first")
     tuned = trial("tuned", after=first)

@@ -83,6 +83,38 @@ def parse(
         return None, [f"{section}: keys must be text"]
 
 
+def non_defaults(schema: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The checked values that a user has to write: required ones, and others than the default.
+
+    Arguments:
+        schema: made by `schema_of`.
+        values: as `check` returns them, with every default filled in.
+
+    >>> def bake(*, minutes: int, hot: bool = True, rack: int = 2) -> None: ...
+    >>> non_defaults(schema_of(bake), {"minutes": 5, "hot": True, "rack": 3})
+    {'minutes': 5, 'rack': 3}
+    """
+    required = {
+        name: values[name] for name, field in schema.model_fields.items() if field.is_required()
+    }
+    defaults = schema(**required).model_dump(mode="json")
+    return required | _differing(values, defaults)
+
+
+def _differing(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """What differs from the defaults; of a nested mapping, only its keys that do."""
+    found = {}
+    for name, value in values.items():
+        default = defaults.get(name)
+        if isinstance(value, Mapping) and isinstance(default, Mapping):
+            value = _differing(value, default)
+            if value:
+                found[name] = value
+        elif name not in defaults or value != default:
+            found[name] = value
+    return found
+
+
 class _Arguments(BaseModel):
     """What all schemas share: numbers of NumPy are numbers, and truth values are none."""
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from disentwine.contracts.score import Score
-from disentwine.errors import StudyError
+from disentwine.errors import StudyError, UsageError
 from disentwine.report.kept import SCORES
 from disentwine.studies.courses import read_course
 from disentwine.studies.trial import Outcome, Trial
+from disentwine.training.opening import differences
+from disentwine.training.recipe import parse_recipe
 from disentwine.training.storage import make_folder, write_atomically
 
 TRIALS = "trials"
@@ -40,6 +42,8 @@ def read_trial(trial: Trial, runs: Path, records: Path | None = None) -> Outcome
     found = _of_run(trial.folder(runs))
     if found is None and records is not None:
         found = _read(_file(trial, records), "scores", "minutes", "course")
+        if found is not None:
+            _check_recipe(found.get("recipe"), trial, _file(trial, records))
     if found is None:
         return None
     return Outcome(trial, tuple(found["scores"]), found["minutes"], found["course"])
@@ -111,6 +115,19 @@ def _of_run(folder: Path) -> dict[str, Any] | None:
     """What a run folder tells, as a record has it."""
     measured = _read(folder / SCORES, "scores", "minutes")
     return None if measured is None else {**measured, "course": read_course(folder)}
+
+
+def _check_recipe(recorded: Any, trial: Trial, path: Path) -> None:
+    """Refuse a record of another recipe: the digest in its name does not see a changed default."""
+    try:
+        recipe = parse_recipe(recorded, source=str(path))
+    except (UsageError, AttributeError) as error:
+        raise StudyError(f"the recipe in {path} cannot be read: {error}") from error
+    if changed := differences(asdict(recipe), asdict(trial.read_recipe())):
+        raise StudyError(
+            f"{path} was measured with another recipe than the study has now: "
+            f"{'; '.join(changed)}. Delete it to train again, or restore the value it was made with."
+        )
 
 
 def _read(path: Path, *keys: str) -> dict[str, Any] | None:

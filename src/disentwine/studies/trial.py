@@ -16,6 +16,7 @@ from disentwine.errors import DataError
 from disentwine.studies.courses import Course
 from disentwine.training.recipe import Recipe, read_recipe
 from disentwine.training.run import Run, is_run, load_run
+from disentwine.training.storage import canonical_json
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,20 @@ class Trial:
             return False
         return True
 
+    @cached_property
+    def digest(self) -> str:
+        """What identifies it: the keys of its recipe that differ from their defaults.
+
+        The trial whose weights it begins with counts by its own digest, wherever its run is.
+        """
+        content = self.read_recipe().non_defaults()
+        if self.after is not None:
+            content["training"]["start"] = self.after.digest
+        return hashlib.sha256(canonical_json(content)).hexdigest()[:8]
+
     def folder(self, runs: Path) -> Path:
         """Where its run is kept: another recipe has another folder."""
-        digest = hashlib.sha256(self.read_recipe().to_yaml().encode()).hexdigest()[:8]
-        parts = filter(None, (self.data, self.system, self.note, str(self.seed), digest))
+        parts = filter(None, (self.data, self.system, self.note, str(self.seed), self.digest))
         return runs / re.sub(r"[^\w.]+", "-", "-".join(parts))
 
     def finished_run(self, runs: Path) -> Run | None:

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import yaml
+from pydantic import BaseModel
 
 from disentwine.contracts.dataset import Acting, Dataset
 from disentwine.contracts.model import Model
-from disentwine.contracts.schema import check, schema_of
+from disentwine.contracts.schema import check, non_defaults, schema_of
 from disentwine.data import DATASETS
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.models import MODELS
@@ -24,13 +25,6 @@ from disentwine.training.options import parse_options, parse_yaml
 SECTIONS = ("data", "model", "training", "seed")
 NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
 """Arguments of `fit` that are not part of a recipe's training section."""
-
-YOUNGER = {
-    "training": ("averaged", "revive", "start", "weight_decay"),
-    "model": ("start_beta", "warm_up_steps", "repeats", "repeats_from", "repeats_weight"),
-}
-"""Those that came when there were runs already, and are written only where they are set: studies name
-folders by the digest of a recipe, which must not change under them."""
 
 IN_MEMORY = "in-memory"
 LABELLED = "labelled"
@@ -78,20 +72,28 @@ class Recipe:
         return cls(**dict(schema_of(cls)(**(options | dict(data)))))
 
     def to_yaml(self) -> str:
-        sections = asdict(self)
-        for section, names in YOUNGER.items():
-            for name in names:
-                if sections[section].get(name, ...) is None:
-                    del sections[section][name]
-        if sections["data"].get(ACTIONS, {}).get("held", ...) is None:
-            del sections["data"][ACTIONS]["held"]
-        return yaml.safe_dump(sections, sort_keys=False, allow_unicode=True)
+        return yaml.safe_dump(asdict(self), sort_keys=False, allow_unicode=True)
+
+    def non_defaults(self) -> dict[str, Any]:
+        """The sections with only the keys that differ from their defaults, and the seed.
+
+        An option that is added later, with a default, leaves this as it is: trials of studies are
+        identified by it.
+        """
+        found: dict[str, Any] = {"seed": self.seed}
+        for label, section, table in (("data", self.data, DATASETS), ("model", self.model, MODELS)):
+            name, options = _split_name(section)
+            if name in table:
+                cls = table[name]
+                options = non_defaults(schema_of(cls, without=_fixed(cls)), options)
+                if label == "data" and ACTIONS in options:
+                    options[ACTIONS] = non_defaults(schema_of(Acting), options[ACTIONS])
+            found[label] = {"name": name, **options}
+        return found | {"training": non_defaults(_training_schema(), self.training)}
 
 
 def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
     """Check a recipe against the constructors' signatures; all problems come in one error."""
-    from disentwine.training.fit import fit
-
     problems = [
         f"{key}: unknown section. {_nearest_section(str(key), content)}"
         for key in content
@@ -105,13 +107,19 @@ def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
     if not isinstance(options, Mapping):
         options, wrong = {}, ["training: expected a list of key: value pairs"]
         problems += wrong
-    training, wrong = check(schema_of(fit, without=NOT_IN_RECIPES), options, section="training")
+    training, wrong = check(_training_schema(), options, section="training")
     problems += wrong
     seed = content.get("seed", 0)
     problems += seed_problems(seed)
     if problems:
         raise UsageError(f"{source}:\n  " + "\n  ".join(problems))
     return Recipe(data, model, training, int(seed))
+
+
+def _training_schema() -> type[BaseModel]:
+    from disentwine.training.fit import fit
+
+    return schema_of(fit, without=NOT_IN_RECIPES)
 
 
 def _nearest_section(key: str, content: Mapping[str, Any]) -> str:
