@@ -11,8 +11,8 @@ from disentwine.contracts.dataset import Dataset, UInt8Array
 from disentwine.data.files import find_file, refusing_damage
 from disentwine.data.packed import PackedImages
 
-SOURCE = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/"
-LICENCE = (
+BINARIZED_SOURCE = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/"
+BINARIZED_LICENCE = (
     "that of MNIST, CC BY-SA 3.0, (c) Y. LeCun and C. Cortes; cite them and the reference below"
 )
 PARTS = {"train": ("train", 50_000), "validation": ("valid", 10_000), "test": ("test", 10_000)}
@@ -49,7 +49,9 @@ def find_part(name: str) -> Path:
         for folder in ("binarized_mnist/", "")
         for suffix in ("mat", "amat")
     ]
-    return find_file(candidates, dataset="binarized-mnist", source=SOURCE, licence=LICENCE)
+    return find_file(
+        candidates, dataset="binarized-mnist", source=BINARIZED_SOURCE, licence=BINARIZED_LICENCE
+    )
 
 
 def read_part(path: Path, *, n: int) -> UInt8Array:

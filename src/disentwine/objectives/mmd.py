@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from disentwine.objectives.kernels import inverse_multiquadratic as k
+from disentwine.objectives.kernels import inverse_multiquadratic
 
 
 def mmd(x: Tensor, y: Tensor) -> Tensor:
@@ -25,7 +25,11 @@ def mmd(x: Tensor, y: Tensor) -> Tensor:
     >>> mmd(torch.tensor([[0.0], [0.0]]), torch.tensor([[1.0], [1.0]]))  # 7 + 7 - 2 (1/6 + 2/7 + ...)
     tensor(5.4390)
     """
-    return _mean_of_pairs(k(x, x)) + _mean_of_pairs(k(y, y)) - 2 * k(x, y).mean()
+    return (
+        _mean_of_pairs(inverse_multiquadratic(x, x))
+        + _mean_of_pairs(inverse_multiquadratic(y, y))
+        - 2 * inverse_multiquadratic(x, y).mean()
+    )
 
 
 def _mean_of_pairs(k: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from disentwine.progress import ProgressBar
 from disentwine.report.counterfactuals import drawn_values
 from disentwine.training.memory import keep_freed_memory
 
-STEPS, BATCH, LEARNING_RATE = 1000, 64, 2e-3
+CONCEPT_PROBE_STEPS, CONCEPT_PROBE_BATCH, CONCEPT_PROBE_LEARNING_RATE = 1000, 64, 2e-3
 MOST_VALUES = 10_000
 
 
@@ -47,7 +47,11 @@ class Reader:
 
 @torch.enable_grad()
 def train_reader(
-    dataset: Dataset, *, seed: int = 0, steps: int = STEPS, progress: bool | None = None
+    dataset: Dataset,
+    *,
+    seed: int = 0,
+    steps: int = CONCEPT_PROBE_STEPS,
+    progress: bool | None = None,
 ) -> Reader:
     """Learn to read every concept of a data set from its training images.
 
@@ -86,7 +90,7 @@ def train_reader(
         torch.manual_seed(seed)
         network = ENCODERS["compact"](dataset.image_shape, len(dataset.names))
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, fused=True)
+    optimiser = torch.optim.Adam(network.parameters(), lr=CONCEPT_PROBE_LEARNING_RATE, fused=True)
     with ProgressBar("reader of concepts", total=steps, show=progress) as bar:
         for step in range(steps):
             images, values = _batch(dataset, train, pool, rng)
@@ -96,7 +100,7 @@ def train_reader(
             optimiser.zero_grad(set_to_none=True)
             error.backward()  # type: ignore[no-untyped-call]
             for group in optimiser.param_groups:
-                group["lr"] = linear(step, start=LEARNING_RATE, end=0.0, steps=steps)
+                group["lr"] = linear(step, start=CONCEPT_PROBE_LEARNING_RATE, end=0.0, steps=steps)
             optimiser.step()
             bar.advance({"error": error.item()} if step % 50 == 0 else None)
     network.eval()
@@ -114,11 +118,11 @@ def _batch(
     dataset: Dataset, train: IndexArray, pool: FloatArray, rng: np.random.Generator
 ) -> tuple[UInt8Array, FloatArray]:
     """Images of `train` and their factors, half of them redrawn with concepts of `pool`."""
-    indices = rng.choice(train, BATCH)
+    indices = rng.choice(train, CONCEPT_PROBE_BATCH)
     images, factors = dataset.images[indices], dataset.factors[indices]
     if not isinstance(dataset, Simulates):
         return images, factors
-    half = BATCH // 2
+    half = CONCEPT_PROBE_BATCH // 2
     do = {
         factor.name: np.where(rng.random(half) < 0.5, own, drawn_values(factor, column, half, rng))
         for factor, own, column in zip(dataset.spec, factors[:half].T, pool.T, strict=True)

@@ -14,8 +14,8 @@ from disentwine.nn.networks import ENCODERS
 from disentwine.nn.pictures import CHUNK, to_unit_range
 from disentwine.objectives.schedules import linear
 
-FEATURES, BATCH, LEARNING_RATE = 128, 64, 1e-3
-STEPS = 4000
+FEATURES, ACTION_PROBE_BATCH, ACTION_PROBE_LEARNING_RATE = 128, 64, 1e-3
+ACTION_PROBE_STEPS = 4000
 
 
 class Siamese(nn.Module):
@@ -46,7 +46,7 @@ class Siamese(nn.Module):
         return torch.cat(parts).softmax(1).numpy()
 
 
-def train_siamese(pairs: Transitions, *, steps: int = STEPS, seed: int = 0) -> Siamese:
+def train_siamese(pairs: Transitions, *, steps: int = ACTION_PROBE_STEPS, seed: int = 0) -> Siamese:
     """Learn to tell actions from the training pairs.
 
     Arguments:
@@ -66,16 +66,16 @@ def train_siamese(pairs: Transitions, *, steps: int = STEPS, seed: int = 0) -> S
         torch.manual_seed(seed)
         network = Siamese(pairs.dataset.image_shape, len(pairs.actions))
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, fused=True)
+    optimiser = torch.optim.Adam(network.parameters(), lr=ACTION_PROBE_LEARNING_RATE, fused=True)
     table = pairs.pairs["train"]
     with torch.enable_grad():
         for step in range(steps):
-            x, y, action = pairs.batch(table[rng.integers(len(table), size=BATCH)])
+            x, y, action = pairs.batch(table[rng.integers(len(table), size=ACTION_PROBE_BATCH)])
             logits = network(*(to_unit_range(torch.from_numpy(z)) for z in (x, y)))
             loss = nn.functional.cross_entropy(logits, torch.from_numpy(action))
             optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             for group in optimiser.param_groups:
-                group["lr"] = linear(step, start=LEARNING_RATE, end=0.0, steps=steps)
+                group["lr"] = linear(step, start=ACTION_PROBE_LEARNING_RATE, end=0.0, steps=steps)
             optimiser.step()
     return network.eval()

@@ -57,12 +57,14 @@ def attribute_trials(seed: int, *, stage: int) -> list[Trial]:
     """The table's rows on CelebA and on the user's own pictures, as far as they are at hand."""
     own = existing_files([f"{OWN_DATA}/{DEFAULT_TABLE}"])
     data = {OWN_DATA: ("data.name=folder", f"data.path={own[0].parent}")} if own else {}
-    if _row(*ROWS[0], "celeba", seed, CELEBA, stage=stage).has_data():
+    if _attribute_row(*ROWS[0], "celeba", seed, CELEBA, stage=stage).has_data():
         data["celeba"] = CELEBA
-    return [_row(*row, name, seed, data[name], stage=stage) for name in data for row in ROWS]
+    return [
+        _attribute_row(*row, name, seed, data[name], stage=stage) for name in data for row in ROWS
+    ]
 
 
-def _row(
+def _attribute_row(
     system: str, note: str, data: str, seed: int, options: tuple[str, ...], *, stage: int
 ) -> Trial:
     value = note.rpartition(" ")[2]

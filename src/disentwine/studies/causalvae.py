@@ -17,7 +17,7 @@ from disentwine.contracts.score import Score
 from disentwine.metrics.mine import mine
 from disentwine.report.effects import effect_scores
 from disentwine.report.evaluation import LIMIT, evaluate
-from disentwine.report.reader import STEPS as STEPS_OF_READER
+from disentwine.report.reader import CONCEPT_PROBE_STEPS as STEPS_OF_READER
 from disentwine.report.reader import Reader, train_reader
 from disentwine.studies.causalvae_remarks import DATA_REMARKS, REMARKS, SNAPPED
 from disentwine.studies.learning import learning_pictures

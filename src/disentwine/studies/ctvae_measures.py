@@ -19,9 +19,9 @@ from disentwine.metrics.actions import retrieval_scores
 from disentwine.metrics.info_mec import info_mec
 from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.report.actions import MOST_PAIRS, action_scores, leak_scores, walk_scores
-from disentwine.report.reader import STEPS as STEPS_OF_READER
+from disentwine.report.reader import CONCEPT_PROBE_STEPS as STEPS_OF_READER
 from disentwine.report.reader import Reader, train_reader
-from disentwine.report.siamese import STEPS as STEPS_OF_SIAMESE
+from disentwine.report.siamese import ACTION_PROBE_STEPS as STEPS_OF_SIAMESE
 from disentwine.report.siamese import train_siamese
 from disentwine.studies.trial import Baseline
 from disentwine.training.run import Run
