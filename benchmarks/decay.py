@@ -17,13 +17,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from disentwine.report.likelihood import log_likelihood
-from disentwine.studies.courses import read_course, recorded
-from disentwine.studies.ladder import ladder_trial
-from disentwine.studies.ladder_measures import activity, unit_kl, watch
+from disentwine.evaluation.likelihood import log_likelihood
+from disentwine.runs.fit import train_recipe
+from disentwine.runs.provenance import commit, versions
+from disentwine.studies.ladder.measures import activity, unit_kl, watch
+from disentwine.studies.ladder.study import ladder_trial
+from disentwine.studies.learning_curves import read_course, recorded
 from disentwine.studies.workers import workers
-from disentwine.training.train import train_recipe
-from disentwine.training.versions import commit, versions
 
 TRIED = {
     "ladder-vae": (0.3, 0.6, 1.0),

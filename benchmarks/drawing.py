@@ -21,9 +21,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from disentwine.contracts.dataset import UInt8Array
-from disentwine.data.flow import Flow, draw
-from disentwine.data.pendulum import Pendulum
+from disentwine.core.types import UInt8Array
+from disentwine.data.synthetic.flow import Flow, draw
+from disentwine.data.synthetic.pendulum import Pendulum
 
 Drawn = TypeVar("Drawn", Pendulum, Flow)
 

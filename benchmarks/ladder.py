@@ -52,7 +52,7 @@ def ours(folder: Path, model: str, batch: int) -> Run:
     """Updates of `fit`'s own loop."""
     from disentwine import data
     from disentwine.models import LadderVAE
-    from disentwine.training.memory import keep_freed_memory
+    from disentwine.training.loop import keep_freed_memory
     from disentwine.training.trainer import Trainer
 
     keep_freed_memory()
@@ -76,7 +76,7 @@ def usual(folder: Path, model: str, batch: int) -> Run:
     import torch  # before disentwine, so that its threads wait as they do by default
     from torch.utils.data import DataLoader, TensorDataset
 
-    from disentwine.contracts.model import Batch
+    from disentwine.core.model import Batch
     from disentwine.models import LadderVAE
 
     network = LadderVAE(image_shape=(28, 28, 1), **MODELS[model])
@@ -262,8 +262,8 @@ def main() -> None:
 
 def write(rows: list[dict[str, Any]], path: Path, *, pythae: str | None) -> None:
     """What every loop reached in every round, and the median of how many times as fast ours was."""
-    from disentwine.training.storage import write_atomically
-    from disentwine.training.versions import versions
+    from disentwine.runs.provenance import versions
+    from disentwine.runs.storage import write_atomically
 
     record = {
         "command": shlex.join("PYTHON" if w == pythae else w for w in ["python", *sys.argv]),

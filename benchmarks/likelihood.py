@@ -25,15 +25,15 @@ import numpy as np
 import torch
 
 from disentwine import load_run
-from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import Model
+from disentwine.core.dataset import Dataset
+from disentwine.core.model import Model
 from disentwine.data import Arrays
 from disentwine.data.splits import spread
+from disentwine.evaluation.likelihood import log_likelihood
 from disentwine.models import LadderVAE
-from disentwine.report.likelihood import log_likelihood
-from disentwine.training.memory import keep_freed_memory
-from disentwine.training.storage import write_atomically
-from disentwine.training.versions import versions
+from disentwine.runs.provenance import versions
+from disentwine.runs.storage import write_atomically
+from disentwine.training.loop import keep_freed_memory
 
 
 def untrained(images: int) -> tuple[Model, Dataset]:

@@ -23,15 +23,15 @@ import torch
 from torch import Tensor
 
 from disentwine import load_run
-from disentwine.contracts.dataset import Dataset
+from disentwine.core.dataset import Dataset
 from disentwine.data.transitions import transitions
+from disentwine.losses.transition import negative_log_likelihood
 from disentwine.models import CTVAE
-from disentwine.nn.grid import grid_of
+from disentwine.nn.encoders import grid_of
 from disentwine.nn.transition import TransitionLayer
-from disentwine.objectives.transition import negative_log_likelihood
-from disentwine.training.memory import keep_freed_memory
-from disentwine.training.storage import make_folder, write_atomically
-from disentwine.training.versions import versions
+from disentwine.runs.provenance import versions
+from disentwine.runs.storage import make_folder, write_atomically
+from disentwine.training.loop import keep_freed_memory
 
 PAIRS, VALIDATION_PAIRS, BATCH, CHUNK = 12_000, 600, 64, 200
 RATE, LAST_RATE = 0.002, 0.0001

@@ -21,8 +21,8 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.metrics import _mine_kernel
-from disentwine.metrics.mine import Estimator, mine
+from disentwine.metrics.disentanglement import _mic_kernel as _mine_kernel
+from disentwine.metrics.disentanglement.mic_tic import Estimator, mine
 
 ROUNDS = 5
 SIZES = (1000, 1826)

@@ -12,11 +12,11 @@ import time
 import torch
 
 from disentwine import VAE
-from disentwine.contracts.dataset import Dataset
+from disentwine.core.dataset import Dataset
 from disentwine.data import Pendulum, Shapes2D
 from disentwine.data.splits import spread
-from disentwine.nn.networks import ENCODERS
-from disentwine.training.memory import keep_freed_memory
+from disentwine.nn.encoders import ENCODERS
+from disentwine.training.loop import keep_freed_memory
 from disentwine.training.trainer import Trainer
 
 DATA = {"pendulum": lambda: Pendulum(size=64), "shapes2d": Shapes2D}

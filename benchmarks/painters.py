@@ -22,9 +22,15 @@ from rich.table import Table
 from sklearn.neighbors import NearestNeighbors
 
 from disentwine import LayeredCausalVAE, data
-from disentwine.nn.painters import EdgePainter, FieldPainter, LayeredDecoder, Painter, Painters
-from disentwine.report.counterfactuals import draw_trials
-from disentwine.training.memory import keep_freed_memory
+from disentwine.evaluation.counterfactuals import draw_trials
+from disentwine.nn.layered_decoder import (
+    EdgePainter,
+    FieldPainter,
+    LayeredDecoder,
+    Painter,
+    Painters,
+)
+from disentwine.training.loop import keep_freed_memory
 
 KINDS: dict[str, Painters] = {
     "sum and edges": (Painter, EdgePainter),

@@ -21,7 +21,7 @@ import torch
 from serving import Client, make_run, serving, write_rows
 
 from disentwine.serve.explore import intervene
-from disentwine.serve.library import Library
+from disentwine.serve.run_registry import Library
 from disentwine.serve.uploads import Uploads
 
 

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from disentwine.training.recipe import read_recipe
-from disentwine.training.train import train_recipe
-from disentwine.training.versions import versions
+from disentwine.runs.fit import train_recipe
+from disentwine.runs.provenance import versions
+from disentwine.runs.recipe import read_recipe
 
 
 def make_run(folder: Path, *, model: str, size: int) -> Path:

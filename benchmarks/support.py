@@ -25,8 +25,8 @@ from rich.table import Table
 from sklearn.neighbors import NearestNeighbors
 
 from disentwine import LayeredCausalVAE, load_run
-from disentwine.contracts.dataset import Do
-from disentwine.report.counterfactuals import draw_trials
+from disentwine.core.types import Do
+from disentwine.evaluation.counterfactuals import draw_trials
 
 NEAR = 0.05
 """Standard deviations of the labels."""

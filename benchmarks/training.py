@@ -24,7 +24,7 @@ BATCH = int(os.environ.get("BATCH", "64"))
 def ours(network: Any) -> Callable[[], None]:
     """One update of `fit`'s own loop."""
     from disentwine import VAE, data
-    from disentwine.training.memory import keep_freed_memory
+    from disentwine.training.loop import keep_freed_memory
     from disentwine.training.trainer import Trainer
 
     keep_freed_memory()
@@ -49,7 +49,7 @@ def usual(network: Any) -> Callable[[], None]:
     from torch.utils.data import DataLoader, TensorDataset
 
     from disentwine import VAE, data
-    from disentwine.contracts.model import Batch
+    from disentwine.core.model import Batch
 
     pendulum = data.Pendulum(size=64)
     images = torch.from_numpy(pendulum.images[pendulum.split["train"]])

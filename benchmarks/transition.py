@@ -29,11 +29,11 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
-from disentwine.nn.pairs import Activation
+from disentwine.nn.graph_layers import Activation
 from disentwine.nn.transition import ITSELF, ActionGraph, TransitionLayer
-from disentwine.training.memory import keep_freed_memory
-from disentwine.training.storage import make_folder, write_atomically
-from disentwine.training.versions import versions
+from disentwine.runs.provenance import versions
+from disentwine.runs.storage import make_folder, write_atomically
+from disentwine.training.loop import keep_freed_memory
 
 Setting = tuple[Activation, int]
 """Of the pair networks: what is between their layers, and how many units are hidden."""

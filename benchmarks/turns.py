@@ -26,9 +26,10 @@ from rich.table import Table
 
 from disentwine import load_run
 from disentwine.data.splits import spread
-from disentwine.metrics import active_units, z_diff
-from disentwine.training.storage import write_atomically
-from disentwine.training.versions import versions
+from disentwine.metrics import active_units
+from disentwine.metrics.disentanglement import z_diff
+from disentwine.runs.provenance import versions
+from disentwine.runs.storage import write_atomically
 
 SIZES = {"shape": 3, "scale": 6, "orientation": 10, "x": 16, "y": 16}
 """Of the grid of dSprites that studies take."""

@@ -18,6 +18,7 @@ if "OMP_WAIT_POLICY" not in os.environ:
 
 if TYPE_CHECKING:
     from disentwine import data
+    from disentwine.evaluation import evaluate, traverse
     from disentwine.models import (
         CTVAE,
         DCIGN,
@@ -42,17 +43,16 @@ if TYPE_CHECKING:
         LayeredCausalWAE,
         UnsupervisedCausalVAE,
     )
-    from disentwine.report import evaluate, traverse
-    from disentwine.training.fit import fit
-    from disentwine.training.run import load_run
+    from disentwine.runs.fit import fit
+    from disentwine.runs.run import load_run
 
 # Names are imported when first used, so that `disentwine --help` need not wait for torch.
 _MODELS = "disentwine.models"
 _HOMES = {
-    "evaluate": "disentwine.report",
-    "fit": "disentwine.training.fit",
-    "load_run": "disentwine.training.run",
-    "traverse": "disentwine.report",
+    "evaluate": "disentwine.evaluation",
+    "fit": "disentwine.runs.fit",
+    "load_run": "disentwine.runs.run",
+    "traverse": "disentwine.evaluation",
 }
 
 __all__ = [

@@ -15,10 +15,16 @@ from torch import Tensor, nn
 from torch.autograd import gradcheck
 from torch.func import functional_call
 
-from disentwine.contracts.capabilities import LearnsActions, Opposed
-from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import Batch, Losses, Model
-from disentwine.contracts.players import OPPONENT, frozen, opponent_parameters, own_parameters
+from disentwine.core.capabilities import (
+    OPPONENT,
+    LearnsActions,
+    Opposed,
+    frozen,
+    opponent_parameters,
+    own_parameters,
+)
+from disentwine.core.dataset import Dataset
+from disentwine.core.model import Batch, Losses, Model
 from disentwine.data.arrays import Arrays
 
 Build = Callable[[], Model]

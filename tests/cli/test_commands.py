@@ -83,7 +83,7 @@ def test_ctrl_c_is_answered(command: Any, monkeypatch: pytest.MonkeyPatch) -> No
     def pressed(_: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("disentwine.training.run.find_runs", pressed)
+    monkeypatch.setattr("disentwine.runs.run.find_runs", pressed)
     answer = command("runs", ".")
     assert answer.code == 130
     assert answer.err == "disentwine: stopped\n"
@@ -92,7 +92,7 @@ def test_ctrl_c_is_answered(command: Any, monkeypatch: pytest.MonkeyPatch) -> No
 def test_these_tests_fail_where_a_user_would_see_a_traceback(
     command: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("disentwine.training.run.find_runs", lambda _: 1 / 0)
+    monkeypatch.setattr("disentwine.runs.run.find_runs", lambda _: 1 / 0)
     with pytest.raises(
         pytest.fail.Exception, match=r"'disentwine runs \.' ends in a traceback: Zero"
     ):
@@ -183,7 +183,7 @@ def test_a_file_that_is_no_recipe_is_refused(command: Any, tmp_path: Path) -> No
 
 
 def test_ready_recipes_are_listed_and_sound(command: Any) -> None:
-    from disentwine.training.recipe import read_recipe, ready_recipes
+    from disentwine.runs.recipe import read_recipe, ready_recipes
 
     listed = command("train", "--list").out
     for name in ready_recipes():
@@ -209,7 +209,7 @@ def test_missing_data_files_are_named(command: Any, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_finished_demo_is_shown_again(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from disentwine.training import recipe as recipes
+    from disentwine.runs import recipe as recipes
 
     monkeypatch.setattr(recipes, "ready_recipes", lambda: {"demo": TINY})
     first = command("demo")
@@ -232,7 +232,7 @@ def test_scores_are_told_also_where_they_cannot_be_kept(
     def full(*_: Any) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("disentwine.report.kept.keep_scores", full)
+    monkeypatch.setattr("disentwine.runs.run.keep_scores", full)
     answer = command("evaluate", "runs/first", "--metrics", "none")
     assert answer.code == 0, answer.err
     assert "reconstruction-error" in answer.out

@@ -1,16 +1,19 @@
 """Pairs that differ by one step of one factor."""
 
+from __future__ import annotations
+
 import os
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from disentwine.contracts.dataset import Dataset, Factor
+from disentwine.core.dataset import Dataset, Factor
 from disentwine.data import Arrays, DSprites, Pendulum, Shapes3D, transitions
-from disentwine.data.grids import every_combination
+from disentwine.data.factor_grid import Steps
+from disentwine.data.lazy_images import every_combination
 from disentwine.data.splits import random_split
-from disentwine.data.stepping import Steps
 from disentwine.errors import DataError, UsageError
 
 real = pytest.mark.skipif(
@@ -201,3 +204,19 @@ def test_published_sprites_take_steps():
     changed = dataset.factors[table[:, 0]] != dataset.factors[table[:, 1]]
     assert (changed.sum(axis=1) == 1).all()
     assert (changed.argmax(axis=1) == steps.factor_of_action[table[:, 2]]).all()
+
+
+def test_copies_of_training_images_are_found_and_other_images_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = import_module("disentwine.data.transitions")  # the package has a function of this name
+    monkeypatch.setattr(seen, "AT_ONCE", 7)  # several parts of either
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (60, 8, 8, 3), dtype=np.uint8)
+    dataset = Arrays(images=images)
+    train, test = dataset.split["train"], np.setdiff1d(np.arange(60), dataset.split["train"])
+    copies = test[::2]
+    dataset.images[copies] = dataset.images[train[: len(copies)]]
+    assert np.array_equal(seen.seen_in_training(dataset, test), np.isin(test, copies))
+    assert seen.seen_in_training(dataset, train).all()
+    assert len(seen.seen_in_training(dataset, test[:0])) == 0

@@ -12,13 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from disentwine.errors import UsageError
-from disentwine.figures import (
-    Curve,
-    animated_traversals,
-    to_png_bytes,
-    trade_off,
-    traversal_grid,
-)
+from disentwine.figures import Curve, animated_traversals, to_png_bytes, trade_off, traversal_grid
 from disentwine.figures.animation import to_gif_bytes
 
 CURVES = [

@@ -21,7 +21,7 @@ from disentwine.figures import (
     traversals,
     unit_activity,
 )
-from disentwine.figures.mosaic import as_colour, mosaic, resize_to
+from disentwine.figures.images import as_colour, mosaic, resize_to
 
 RECORDS = [
     {"kind": "validation", "step": 0, "loss": 900.0, "kl": 0.01},

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from disentwine.contracts.score import Score
+from disentwine.core.score import Score
 
 Function = Callable[..., Score | tuple[Score, ...]]
 

@@ -4,19 +4,21 @@ or weight goes unseen."""
 import numpy as np
 import pytest
 
-from disentwine.metrics import (
+from disentwine.metrics import explicitness
+from disentwine.metrics.disentanglement import (
     dci,
-    explicitness,
     factor_vae,
     info_mec,
     irs,
     mig,
-    mine,
     modularity,
     sap,
     z_diff,
 )
-from disentwine.metrics.dci import _concentration
+from disentwine.metrics.disentanglement import (
+    mic_tic as mine,
+)
+from disentwine.metrics.disentanglement.dci import _concentration
 
 A, B = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 20, dtype=float).T
 FACTORS = np.stack([A, B], axis=1)

@@ -6,12 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from disentwine.cli.tables import print_comparison, print_scores
-from disentwine.contracts.score import Score
+from disentwine.cli._tables import print_comparison, print_scores
+from disentwine.core.score import Score, to_json
 from disentwine.metrics import counterfactual_scores
 from disentwine.metrics.actions import intervention_scores
-from disentwine.report.scoring import to_json
-from disentwine.report.subject import number
+from disentwine.report.text import number
 
 BLACK = np.zeros((2, 4, 4, 1), np.uint8)
 GREY = BLACK + 100

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from disentwine.errors import UsageError
-from disentwine.metrics.mig import mig
-from disentwine.metrics.reconstruction import reconstruction_error
-from disentwine.metrics.sap import sap
-from disentwine.metrics.z_diff import z_diff
+from disentwine.metrics.disentanglement.mig import mig
+from disentwine.metrics.disentanglement.sap import sap
+from disentwine.metrics.disentanglement.z_diff import z_diff
+from disentwine.metrics.images import reconstruction_error
 
 V = np.array([[a, b] for a in range(4) for b in range(4)], float)
 

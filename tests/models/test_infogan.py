@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch.distributions import Categorical, Normal
 
-from disentwine.contracts.model import Batch
+from disentwine.core.model import Batch
+from disentwine.core.random import fixed_noise
+from disentwine.losses.adversarial import SLOPE_EVERY
 from disentwine.models import InfoGAN
-from disentwine.objectives.adversarial import SLOPE_EVERY
-from disentwine.training.trainer import fixed_noise
 
 
 def build(**options: int) -> InfoGAN:

@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from disentwine.nn.messages import Round
-from disentwine.nn.pairs import PairNetworks
+from disentwine.nn.graph_layers import PairNetworks, Round
 from disentwine.nn.transition import ITSELF, ActionGraph, TransitionLayer, whitening
 
 

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from disentwine.contracts.dataset import Dataset
-from disentwine.contracts.model import Batch, Losses, Model
+from disentwine.core.dataset import Dataset
+from disentwine.core.model import Batch, Losses, Model
 from disentwine.data import Arrays, Pendulum
 from disentwine.errors import UsageError
 from disentwine.serve.actions import actions_of, apply, retrieve, step
-from disentwine.serve.opened import Opened, Seen
-from disentwine.serve.pictures import data_url
-from disentwine.serve.uploads import Uploads
+from disentwine.serve.loaded_run import Opened, Seen
+from disentwine.serve.uploads import Uploads, data_url
 
 PLACES = 32
 

@@ -7,16 +7,15 @@ import pytest
 import torch
 
 from disentwine.causal.graph import Graph
-from disentwine.contracts.capabilities import Abducts, Intervenes
-from disentwine.contracts.dataset import Factor
-from disentwine.contracts.model import Batch, Losses, Model
+from disentwine.core.capabilities import Abducts, Intervenes
+from disentwine.core.dataset import Factor
+from disentwine.core.model import Batch, Losses, Model
 from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.models import VQVAE
 from disentwine.serve import explore
-from disentwine.serve.opened import MissingError, Opened, Seen
-from disentwine.serve.pictures import data_url
-from disentwine.serve.uploads import Uploads
+from disentwine.serve.loaded_run import MissingError, Opened, Seen
+from disentwine.serve.uploads import Uploads, data_url
 from disentwine.testing import small_grid
 
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from disentwine.serve import guard
+from disentwine.serve import security as guard
 from disentwine.serve.app import create_app
 
 QUICK = settings(

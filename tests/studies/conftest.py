@@ -4,7 +4,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from disentwine.studies import trials
+from disentwine.studies import scheduler as trials
 
 
 class InThisProcess:

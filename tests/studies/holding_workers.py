@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from disentwine.studies.workers import end_if_stopped, workers
-from disentwine.training.signals import PoliteStop
+from disentwine.training.loop import PoliteStop
 
 
 def hold(folder: Path) -> None:

@@ -3,7 +3,7 @@
 import os
 import signal
 
-from disentwine.contracts.score import Score
+from disentwine.core.score import Score
 
 
 def count_steps(run, factor=1.0):

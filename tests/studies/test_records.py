@@ -7,18 +7,20 @@ from functools import partial
 import numpy as np
 import pytest
 
-from disentwine.contracts.score import Score
+from disentwine.core.score import Score
 from disentwine.errors import StudyError
-from disentwine.studies import action_pictures, pictures, trials
-from disentwine.studies.disentangling_pictures import traversal_pictures
-from disentwine.studies.ladder_pictures import class_pictures
-from disentwine.studies.learning import learning_pictures
-from disentwine.studies.pictures import drawn_or_kept
-from disentwine.studies.run import run_study
+from disentwine.studies import figures as pictures
+from disentwine.studies import scheduler as trials
+from disentwine.studies.causal.graph_learning import learning_pictures
+from disentwine.studies.ct_vae import figures as action_pictures
+from disentwine.studies.disentanglement.figures import traversal_pictures
+from disentwine.studies.figures import drawn_or_kept
+from disentwine.studies.ladder.figures import class_pictures
+from disentwine.studies.runner import run_study
+from disentwine.studies.scheduler import SCORES
 from disentwine.studies.study import Study
 from disentwine.studies.tables import Column
 from disentwine.studies.trial import Outcome, Trial
-from disentwine.studies.trials import SCORES
 
 QUICK = ("data.size=32", "model.name=vae", "training.steps=2", "training.batch_size=4")
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from disentwine.contracts.capabilities import capabilities
+from disentwine.core.capabilities import capabilities
+from disentwine.core.random import fixed_noise
 from disentwine.figures import loss_curves
 from disentwine.models import MODELS, VAE
-from disentwine.training.run import load_run
-from disentwine.training.trainer import fixed_noise
+from disentwine.runs.run import load_run
 
 
 class ShowsItsWeights(VAE):

@@ -1,8 +1,8 @@
 """Graphs over concepts, and learning them from labels."""
 
+from disentwine.causal.constraints import Knowledge
 from disentwine.causal.discovery import discover
 from disentwine.causal.graph import Graph
-from disentwine.causal.knowledge import Knowledge
-from disentwine.causal.linear import discover_linear
+from disentwine.causal.notears import discover_linear
 
 __all__ = ["Graph", "Knowledge", "discover", "discover_linear"]

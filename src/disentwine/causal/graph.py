@@ -10,7 +10,8 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from disentwine.contracts.dataset import FloatArray, column_index
+from disentwine.core.dataset import column_index
+from disentwine.core.types import FloatArray
 from disentwine.errors import UsageError
 
 Edge = tuple[str, str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.contracts.dataset import FloatArray
+from disentwine.core.types import FloatArray
 
 LANDMARKS = 120
 RIDGES = tuple(10.0**power for power in range(-8, 0))

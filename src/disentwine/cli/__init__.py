@@ -11,15 +11,12 @@ from typing import Annotated, Any
 import typer
 
 from disentwine.cli.data import data_app
-from disentwine.cli.demo import demo
-from disentwine.cli.do import do
+from disentwine.cli.do import do, retrieve
 from disentwine.cli.evaluate import evaluate
-from disentwine.cli.report import report
-from disentwine.cli.retrieve import retrieve
-from disentwine.cli.runs import runs
+from disentwine.cli.runs import report, runs
 from disentwine.cli.serve import serve
 from disentwine.cli.study import study
-from disentwine.cli.train import train
+from disentwine.cli.train import demo, train
 from disentwine.errors import DisentwineError, is_want_of_memory
 
 app = typer.Typer(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from disentwine.contracts.dataset import Dataset
+    from disentwine.core.dataset import Dataset
 
 data_app = typer.Typer(help="List, show and check data sets.", no_args_is_help=True)
 
@@ -22,7 +22,7 @@ Options = Annotated[
 @data_app.command("list")
 def list_datasets() -> None:
     """List every data set by name."""
-    from disentwine.cli.tables import print_table
+    from disentwine.cli._tables import print_table
     from disentwine.data import DATASETS
 
     rows = [(name, cls.about) for name, cls in DATASETS.items()]
@@ -53,7 +53,7 @@ def show(
         import numpy as np
 
         from disentwine.figures import image_grid, save_figure
-        from disentwine.training.storage import storage_errors
+        from disentwine.runs.storage import storage_errors
 
         some = np.linspace(0, len(dataset) - 1, 32).astype(np.int64)
         with storage_errors(out):
@@ -74,7 +74,7 @@ def print_factors(dataset: Dataset) -> None:
     """A table of the factors: how each was understood, and its values or range."""
     import numpy as np
 
-    from disentwine.cli.tables import print_table
+    from disentwine.cli._tables import print_table
 
     rows = []
     for factor, column in zip(dataset.spec, dataset.factors.T, strict=True):
@@ -99,11 +99,11 @@ def print_factors(dataset: Dataset) -> None:
 
 def open_dataset(name: str, options: list[str]) -> Dataset:
     """A data set by its name, or a folder of images by its path, with `key=value` options."""
-    from disentwine.contracts.schema import check as check_options
-    from disentwine.contracts.schema import schema_of
+    from disentwine.core.schema import check as check_options
+    from disentwine.core.schema import schema_of
     from disentwine.data import DATASETS
     from disentwine.errors import UsageError
-    from disentwine.training.options import parse_options
+    from disentwine.runs.recipe import parse_options
 
     given = _nested(parse_options(options))
     if name not in DATASETS and Path(name).is_dir():

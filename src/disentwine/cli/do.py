@@ -1,4 +1,4 @@
-"""disentwine do: the picture that would have been."""
+"""Do; retrieve."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disentwine.cli.images import IMAGE_HELP, data_of, index_of, named_image
+from disentwine.cli._images import IMAGE_HELP, data_of, index_of, named_image
 
 if TYPE_CHECKING:
-    from disentwine.contracts.capabilities import Intervenes
-    from disentwine.contracts.dataset import Dataset, Do, FloatArray, UInt8Array
+    from disentwine.core.capabilities import Intervenes
+    from disentwine.core.dataset import Dataset
+    from disentwine.core.types import Do, FloatArray, UInt8Array
+
 
 Value = float | Callable[[Any], Any]
+
+
 SIGNS = {"": 1, "+": 1, "-": -1}
 
 
@@ -38,10 +42,10 @@ def do(
     ] = None,
 ) -> None:
     """Draw what a picture would have been, had concepts been different; or is after actions."""
-    from disentwine.contracts.capabilities import Intervenes, Transits
-    from disentwine.data.pictures import write_picture
+    from disentwine.core.capabilities import Intervenes, Transits
+    from disentwine.data.images import write_picture
     from disentwine.errors import UsageError
-    from disentwine.training.run import load_run
+    from disentwine.runs.run import load_run
 
     loaded = load_run(run)
     model: Any = loaded.model
@@ -77,7 +81,7 @@ def do(
 
 def _leading_on(dataset: Dataset, place: int, actions: Sequence[str]) -> int:
     """How many of some actions on an image lead to values that occur, one upon the other."""
-    from disentwine.data.stepping import Steps
+    from disentwine.data.factor_grid import Steps
 
     steps, row = Steps(dataset), dataset.factors[place]
     for done, action in enumerate(actions):
@@ -97,7 +101,7 @@ def _print_concepts(
     values_after: FloatArray,
 ) -> None:
     """What each concept was and is, and where training says nothing of it."""
-    from disentwine.cli.tables import print_table
+    from disentwine.cli._tables import print_table
 
     categories = categories_of(model, dataset)
 
@@ -138,8 +142,8 @@ def _what_would_be(
     import numpy as np
     import torch
 
-    from disentwine.contracts.capabilities import Abducts
-    from disentwine.nn.pictures import to_uint8, to_unit_range
+    from disentwine.core.capabilities import Abducts
+    from disentwine.nn.images import to_uint8, to_unit_range
 
     if not isinstance(model, Abducts):
         after = model.do(picture, wanted)
@@ -152,7 +156,7 @@ def _what_would_be(
 
 def categories_of(model: Intervenes, dataset: Dataset | None) -> dict[str, tuple[str, ...]]:
     """The names that values of a concept have, by concept: as the model keeps them, or its data."""
-    from disentwine.models.wanted import category_names
+    from disentwine.causal.interventions import category_names
 
     kept = zip(model.concept_names, getattr(model, "label_values", ()), strict=False)
     known = dict(kept) or {
@@ -224,7 +228,7 @@ def _free_name() -> Path:
 def _beyond_training(
     model: Intervenes, dataset: Dataset | None, painted: Mapping[str, float]
 ) -> list[str]:
-    from disentwine.report.ranges import training_range
+    from disentwine.causal.interventions import training_range
 
     ranges = {name: training_range(model, dataset, name) for name in painted}
     what = "what training saw" if dataset is not None else "most of what training saw"
@@ -233,3 +237,32 @@ def _beyond_training(
         for name, (low, high) in ranges.items()
         if not low <= painted[name] <= high
     ]
+
+
+def retrieve(
+    run: Annotated[Path, typer.Argument(help="A run folder of a model with actions.")],
+    before: Annotated[Path, typer.Argument(help=IMAGE_HELP)],
+    after: Annotated[Path, typer.Argument(help="The picture that an action made of it.")],
+) -> None:
+    """Tell which action made one picture of another, with the probability of each.
+
+    That one of them did is taken for granted: of any other two pictures the answer says nothing.
+    """
+    import numpy as np
+
+    from disentwine.cli._tables import print_table
+    from disentwine.core.capabilities import Transits
+    from disentwine.errors import UsageError
+    from disentwine.runs.run import load_run
+
+    loaded = load_run(run)
+    model: Any = loaded.model
+    if not isinstance(model, Transits):
+        raise UsageError(f"{run} holds a model without actions: nothing can be retrieved")
+    (x, note), (y, other_note) = (named_image(name, loaded) for name in (before, after))
+    probabilities = np.asarray(model.retrieve(x, y), dtype=np.float64)
+    likeliest_first = np.argsort(-probabilities)
+    rows = [(model.actions[i], f"{probabilities[i]:.1%}") for i in likeliest_first]
+    print_table(f"{before} to {after}", ("action", ">probability"), rows)
+    for told in filter(None, dict.fromkeys((note, other_note))):
+        print(f"note: {told}")

@@ -44,16 +44,15 @@ def evaluate(
     """Print every score that applies to a run, measured on its test split; the run keeps them."""
     from rich.console import Console
 
-    from disentwine.cli.metrics import LIKELIHOOD, read_metrics
-    from disentwine.cli.show import scores_title
-    from disentwine.cli.tables import print_comparison, print_scores, print_skipped
+    from disentwine.cli._tables import print_comparison, print_scores, print_skipped
+    from disentwine.cli.train import scores_title
+    from disentwine.core.score import to_json
     from disentwine.errors import StorageError, warn
-    from disentwine.report import evaluate_baseline, evaluate_run
-    from disentwine.report.kept import keep_scores
-    from disentwine.report.likelihood import with_likelihood
-    from disentwine.report.matrices import save_matrices
-    from disentwine.report.scoring import to_json
-    from disentwine.training.run import load_run
+    from disentwine.evaluation import evaluate_baseline, evaluate_run
+    from disentwine.evaluation.disentanglement import LIKELIHOOD, read_metrics
+    from disentwine.evaluation.likelihood import with_likelihood
+    from disentwine.report.sections.latents import save_matrices
+    from disentwine.runs.run import keep_scores, load_run
 
     # All words are read before anything is measured, which may take long.
     chosen, likelihood = read_metrics(metrics)
@@ -109,7 +108,7 @@ def read_baselines(words: str) -> Sequence[str]:
     ['pca', 'ground-truth']
     """
     from disentwine.errors import UsageError, did_you_mean
-    from disentwine.models.baselines import BASELINES
+    from disentwine.evaluation.baselines import BASELINES
 
     names = [name for name in map(str.strip, words.split(",")) if name]
     for name in names:

@@ -51,10 +51,10 @@ def study(
     Results are written after every stage, and when it is interrupted. What has a record among them
     is not trained again: delete its <study>/trials/*.json, and its run folder, to train it anew.
     """
-    from disentwine.cli.tables import print_table
+    from disentwine.cli._tables import print_table
     from disentwine.errors import UsageError, did_you_mean
     from disentwine.studies import STUDIES
-    from disentwine.studies.run import run_study
+    from disentwine.studies.runner import run_study
 
     if not name:
         rows = [(study.name, study.about) for study in STUDIES.values()]

@@ -1,11 +1,53 @@
-"""disentwine train: from a recipe to a run folder and its report."""
+"""Demo; train then evaluate and report; train."""
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from disentwine.runs.recipe import Recipe
+    from disentwine.runs.run import Run
+
+
+def train_and_show(recipe: Recipe, out: Path) -> None:
+    """Train a recipe, or go on where it stopped; then show the run."""
+    from disentwine.report import live_figures
+    from disentwine.report.text import duration
+    from disentwine.runs.checkpoint import checkpoint_steps
+    from disentwine.runs.fit import train_recipe
+    from disentwine.runs.session import check_run
+
+    check_run(out, recipe)  # refuses what cannot be gone on with before anything is announced
+    steps, model, data = recipe.training["steps"], recipe.model["name"], recipe.data["name"]
+    done = max(checkpoint_steps(out / "checkpoints"), default=0)
+    going = f"going on at step {done:,} of {steps:,}" if 0 < done < steps else f"{steps:,} steps"
+    print(f"training {model} on {data}, {going}, in {out}", file=sys.stderr)
+    run = train_recipe(recipe, out, hook=live_figures)
+    print(f"trained in {duration(run.status['seconds'])}", file=sys.stderr)
+    show_run(run)
+
+
+def scores_title(run: Run, split: str) -> str:
+    """What was scored: which run, on which images, with the weights of which step."""
+    step, steps = run.checkpoint.step, run.recipe.training["steps"]
+    return f"{run.path} on the {split} split, with the weights of step {step:,} of {steps:,}"
+
+
+def show_run(run: Run) -> None:
+    """Print a run's scores and write its report."""
+    from disentwine.cli._tables import print_scores
+    from disentwine.evaluation import evaluate_run
+    from disentwine.report import write_report
+
+    found = evaluate_run(run)
+    print_scores(found.scores, title=scores_title(run, found.split))
+    print(f"report: {write_report(run, found=found)}")
+    print(f"to try it out: disentwine serve {shlex.quote(str(run.path))}")
 
 
 def train(
@@ -21,8 +63,8 @@ def train(
     list_recipes: Annotated[bool, typer.Option("--list", help="List the ready recipes.")] = False,
 ) -> None:
     """Train a model; run again to resume. A finished run is never overwritten."""
-    from disentwine.cli.show import train_and_show
-    from disentwine.cli.tables import print_recipes
+    from disentwine.cli._tables import print_recipes
+    from disentwine.cli.train import train_and_show
     from disentwine.errors import UsageError
 
     if list_recipes:
@@ -30,6 +72,22 @@ def train(
         return
     if not recipe:
         raise UsageError("name a recipe; 'disentwine train --list' shows the ready ones")
-    from disentwine.training.recipe import read_recipe
+    from disentwine.runs.recipe import read_recipe
 
     train_and_show(read_recipe(recipe, overrides or []), out or Path("runs") / Path(recipe).stem)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="The run folder.")] = Path("runs/demo"),
+) -> None:
+    """Train the demo model on pictures drawn in the package; resumes, and reuses a finished run."""
+    from disentwine.cli.train import show_run, train_and_show
+    from disentwine.runs.recipe import read_recipe
+    from disentwine.runs.run import Run, is_run
+
+    recipe = read_recipe("demo")
+    if is_run(out) and Run(out).finished and Run(out).recipe == recipe:
+        print(f"{out} is finished already; showing it again")
+        show_run(Run(out))
+    else:
+        train_and_show(recipe, out)

@@ -1,23 +1,22 @@
 """One file a data set, and the table of their names."""
 
-from disentwine.contracts.dataset import Dataset
+from disentwine.core.dataset import Dataset
 from disentwine.data.arrays import Arrays
-from disentwine.data.authors import FlowAuthors, PendulumAuthors
-from disentwine.data.binarized_mnist import BinarizedMNIST
-from disentwine.data.cars3d import Cars3D
-from disentwine.data.celeba import CelebA, CelebABeard, CelebASmile
-from disentwine.data.dsprites import DSprites
-from disentwine.data.flow import Flow
-from disentwine.data.folder import Folder
-from disentwine.data.mnist import MNIST
-from disentwine.data.omniglot import Omniglot
-from disentwine.data.pendulum import Pendulum
-from disentwine.data.shapes2d import Shapes2D
-from disentwine.data.shapes3d import Shapes3D
-from disentwine.data.shapes3d_authors import Shapes3DAuthors
-from disentwine.data.smallnorb import SmallNORB
-from disentwine.data.sprites_lpc import SpritesLPC
-from disentwine.data.sprites_reed import SpritesReed
+from disentwine.data.folder.dataset import Folder
+from disentwine.data.published.cars3d import Cars3D
+from disentwine.data.published.causalvae import FlowAuthors, PendulumAuthors
+from disentwine.data.published.celeba import CelebA, CelebABeard, CelebASmile
+from disentwine.data.published.dsprites import DSprites
+from disentwine.data.published.mnist import MNIST, BinarizedMNIST
+from disentwine.data.published.omniglot import Omniglot
+from disentwine.data.published.shapes3d import Shapes3DAuthors
+from disentwine.data.published.smallnorb import SmallNORB
+from disentwine.data.published.sprites_lpc import SpritesLPC
+from disentwine.data.published.sprites_reed import SpritesReed
+from disentwine.data.synthetic.flow import Flow
+from disentwine.data.synthetic.pendulum import Pendulum
+from disentwine.data.synthetic.shapes2d import Shapes2D
+from disentwine.data.synthetic.shapes3d import Shapes3D
 from disentwine.data.transitions import transitions
 
 DATASETS: dict[str, type[Dataset]] = {

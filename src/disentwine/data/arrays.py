@@ -9,15 +9,9 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from disentwine.contracts.dataset import (
-    Dataset,
-    FloatArray,
-    IndexArray,
-    Kind,
-    UInt8Array,
-    column_index,
-)
-from disentwine.data.columns import Problems, number_column
+from disentwine.core.dataset import Dataset, column_index
+from disentwine.core.types import FloatArray, IndexArray, Kind, UInt8Array
+from disentwine.data.folder.columns import Problems, number_column
 from disentwine.data.splits import random_split
 from disentwine.errors import UsageError
 

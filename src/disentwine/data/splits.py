@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from disentwine.contracts.dataset import IndexArray
+from disentwine.core.types import IndexArray
 
 
 def random_split(n: int, *, test: int, validation: int, seed: int) -> dict[str, IndexArray]:

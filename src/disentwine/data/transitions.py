@@ -1,14 +1,15 @@
-"""Transitions: pairs of images that differ by one step of one factor."""
+"""Test images identical to a training image (leakage); pairs one factor step apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from disentwine.contracts.dataset import Acting, Dataset, IndexArray
-from disentwine.contracts.transitions import Transitions
-from disentwine.data.stepping import Steps
+from disentwine.core.dataset import Acting, Dataset, Transitions
+from disentwine.core.types import IndexArray
+from disentwine.data.factor_grid import Steps
 from disentwine.errors import DataError
 
 
@@ -115,3 +116,39 @@ def _found(
     rows[:, 1] = images[first[found] + rng.integers(count[found])]
     rows[:, 2] = action
     return rows
+
+
+AT_ONCE = 4096
+
+
+def seen_in_training(dataset: Dataset, images: IndexArray) -> NDArray[np.bool_]:
+    """Whether a training image has the same pixels, (n,).
+
+    Images of different factors may look alike: a square that is turned by 90 degrees, a figure whose
+    weapon is not in its hand yet. All training images are looked through, which takes seconds.
+
+    Arguments:
+        dataset: whose "train" split is learnt from.
+        images: (n,) which to ask about.
+
+    >>> from disentwine.data import Arrays
+    >>> pictures = np.zeros((20, 8, 8, 1), np.uint8)
+    >>> pictures[7] = 255
+    >>> dataset = Arrays(images=pictures)
+    >>> dataset.split = {**dataset.split, "train": np.arange(7)}
+    >>> seen_in_training(dataset, np.array([7, 8]))
+    array([False,  True])
+    """
+    train = np.sort(np.asarray(dataset.split["train"]))
+    learnt = {look for part in _parts(train) for look in _looks(dataset, part)}
+    asked = [look in learnt for part in _parts(images) for look in _looks(dataset, part)]
+    return np.array(asked, dtype=bool)
+
+
+def _parts(images: IndexArray) -> list[IndexArray]:
+    return [images[first : first + AT_ONCE] for first in range(0, len(images), AT_ONCE)]
+
+
+def _looks(dataset: Dataset, images: IndexArray) -> list[int]:
+    """A number for what each image looks like."""
+    return [hash(picture.tobytes()) for picture in dataset.images[images]]

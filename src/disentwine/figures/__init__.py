@@ -3,12 +3,11 @@
 from disentwine.figures.adjacency import adjacency_over_training
 from disentwine.figures.animation import animated_traversals
 from disentwine.figures.comparison import Curve, trade_off, traversal_grid
-from disentwine.figures.courses import Course, course_curves
-from disentwine.figures.curves import loss_curves, unit_activity
+from disentwine.figures.curves import Course, course_curves, loss_curves, unit_activity
 from disentwine.figures.graphs import graph_figure
+from disentwine.figures.heat_maps import effect_matrix_figure, score_matrix
+from disentwine.figures.hierarchy import activity_over_training, layer_activity, layer_maps
 from disentwine.figures.images import image_grid, image_pairs, labelled_rows, traversals
-from disentwine.figures.layers import activity_over_training, layer_activity, layer_maps
-from disentwine.figures.matrices import effect_matrix_figure, score_matrix
 from disentwine.figures.style import save_figure, to_png_bytes
 
 __all__ = [

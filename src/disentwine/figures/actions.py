@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from disentwine.errors import UsageError
-from disentwine.figures.matrices import SHADES, heat_map
+from disentwine.figures.heat_maps import SHADES, heat_map
 from disentwine.figures.style import INK, QUIET, SMALL, TITLE, new_figure
 
 CELL = 74

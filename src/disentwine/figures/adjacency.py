@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from disentwine.errors import UsageError
-from disentwine.figures.matrices import heat_map
+from disentwine.figures.heat_maps import heat_map
 from disentwine.figures.style import (
     BLUE,
     INK,

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from disentwine.errors import UsageError
-from disentwine.figures.mosaic import UInt8Array, mosaic
+from disentwine.figures.images import UInt8Array, mosaic
 from disentwine.figures.style import to_png_bytes
 
 ANIMATION_WIDTH = 900

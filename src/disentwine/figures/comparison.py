@@ -17,7 +17,7 @@ from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike
 
 from disentwine.errors import UsageError
-from disentwine.figures.mosaic import UInt8Array, mosaic
+from disentwine.figures.images import UInt8Array, mosaic
 from disentwine.figures.style import (
     AMBER,
     BLUE,
@@ -37,7 +37,7 @@ from disentwine.figures.style import (
     tidy,
 )
 
-STYLES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PINK, "D"), (AMBER, "v"), (SKY, "P"))
+SERIES_STYLES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PINK, "D"), (AMBER, "v"), (SKY, "P"))
 MORE_STYLES = ((BLUE, "*"), (ORANGE, "X"), (GREEN, "<"), (PINK, "h"), (AMBER, ">"), (SKY, "d"))
 """For those after the first ones: the same colours, other marks."""
 """A colour and a marker for each method, so that colour is never all that tells them apart."""
@@ -121,7 +121,7 @@ def trade_off(curves: Sequence[Curve], *, error: str = "reconstruction error per
     if not names:
         raise UsageError("there are no scores to draw: give at least one curve with one score")
     methods = dict.fromkeys(curve.name for curve in curves)
-    styles = dict(zip(methods, cycle(STYLES + MORE_STYLES), strict=False))
+    styles = dict(zip(methods, cycle(SERIES_STYLES + MORE_STYLES), strict=False))
     figure = new_figure(WIDTH, 800, layout="constrained")
     panels = figure.subplots(1, len(names), squeeze=False)[0]
     handles: dict[str, Any] = {}

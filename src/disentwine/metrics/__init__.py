@@ -1,23 +1,22 @@
 """Pure functions of arrays that answer with a score."""
 
-from disentwine.metrics.accuracy import action_accuracy, attribute_accuracy, factor_accuracy
-from disentwine.metrics.activity import active_units
-from disentwine.metrics.counterfactual import counterfactual_scores
-from disentwine.metrics.dci import dci
-from disentwine.metrics.effects import effect_matrix
-from disentwine.metrics.factor_vae import factor_vae
+from disentwine.metrics.actions import action_accuracy, factor_accuracy
+from disentwine.metrics.active_latents import active_units
+from disentwine.metrics.attributes import attribute_accuracy
+from disentwine.metrics.disentanglement.dci import dci
+from disentwine.metrics.disentanglement.factor_vae import factor_vae
+from disentwine.metrics.disentanglement.info_mec import info_mec
+from disentwine.metrics.disentanglement.irs import irs
+from disentwine.metrics.disentanglement.mic_tic import mic, mine, tic
+from disentwine.metrics.disentanglement.mig import mig
+from disentwine.metrics.disentanglement.modularity import explicitness, modularity
+from disentwine.metrics.disentanglement.sap import sap
+from disentwine.metrics.disentanglement.z_diff import z_diff
 from disentwine.metrics.graphs import edge_scores, shd
-from disentwine.metrics.info_mec import info_mec
-from disentwine.metrics.irs import irs
+from disentwine.metrics.images import reconstruction_error, sharpness
+from disentwine.metrics.interventions import counterfactual_scores, effect_matrix
 from disentwine.metrics.likelihood import importance_log_likelihood
-from disentwine.metrics.mig import mig
-from disentwine.metrics.mine import mic, mine, tic
-from disentwine.metrics.modularity import explicitness, modularity
-from disentwine.metrics.reconstruction import reconstruction_error
 from disentwine.metrics.registry import METRICS
-from disentwine.metrics.sap import sap
-from disentwine.metrics.sharpness import sharpness
-from disentwine.metrics.z_diff import z_diff
 
 __all__ = [
     "METRICS",

@@ -1,4 +1,4 @@
-"""Was the right action found, and did it make the right image?"""
+"""Action and factor accuracy; image error after an action."""
 
 from __future__ import annotations
 
@@ -8,11 +8,67 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from disentwine.contracts.dataset import UInt8Array
-from disentwine.contracts.score import Score
+from disentwine.core.score import Score
+from disentwine.core.types import UInt8Array
 from disentwine.errors import UsageError
-from disentwine.metrics.accuracy import action_accuracy, factor_accuracy
-from disentwine.metrics.reconstruction import over, squared_error
+from disentwine.metrics.images import over, squared_error
+
+
+def action_accuracy(predicted: ArrayLike, actions: ArrayLike) -> Score:
+    """The share of pairs of images whose action was told rightly; the floor is the commonest action.
+
+    Arguments:
+        predicted: (n,) actions, or (n, actions) probabilities whose largest counts.
+        actions: (n,) the true ones.
+
+    >>> action_accuracy([0, 1, 2, 2], [0, 1, 2, 3]).value
+    0.75
+    """
+    guess, truth = _actions(predicted, "predicted"), _actions(actions, "actions")
+    if len(guess) != len(truth) or len(truth) == 0:
+        raise UsageError(
+            f"predicted has {len(guess)} rows and actions has {len(truth)}; give a row a pair"
+        )
+    _, counts = np.unique(truth, return_counts=True)
+    return Score(
+        "action-accuracy",
+        float((guess == truth).mean()),
+        n=len(truth),
+        noise_floor=float(counts.max() / len(truth)),
+    )
+
+
+def factor_accuracy(
+    predicted: ArrayLike, actions: ArrayLike, *, factor_of: Sequence[int] | None = None
+) -> Score:
+    """The same when only the factor that an action moves counts, not whether up or down.
+
+    Arguments:
+        predicted: (n,) actions, or (n, actions) probabilities whose largest counts.
+        actions: (n,) the true ones.
+        factor_of: the factor of each action; by default actions 2i and 2i + 1 move factor i.
+
+    >>> factor_accuracy([0, 1, 2, 2], [1, 1, 2, 3]).value
+    1.0
+    """
+    guess, truth = _actions(predicted, "predicted"), _actions(actions, "actions")
+    most = int(max(guess.max(initial=0), truth.max(initial=0)))
+    table = np.arange(most + 1) // 2 if factor_of is None else np.asarray(factor_of, dtype=np.int64)
+    if len(table) <= most:
+        raise UsageError(f"factor_of names {len(table)} actions; there is an action {most}")
+    score = action_accuracy(table[guess], table[truth])
+    return Score("factor-accuracy", score.value, n=score.n, noise_floor=score.noise_floor)
+
+
+def _actions(values: ArrayLike, name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    table = np.asarray(values)
+    if table.ndim == 2:
+        if not np.isfinite(table).all():
+            raise UsageError(f"{name} holds NaN or infinity")
+        table = table.argmax(axis=1)
+    if table.ndim != 1 or not np.issubdtype(table.dtype, np.integer) or (table < 0).any():
+        raise UsageError(f"{name} must be whole numbers from 0 up, or a table of probabilities")
+    return table.astype(np.int64)
 
 
 def retrieval_scores(

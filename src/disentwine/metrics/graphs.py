@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from disentwine.contracts.score import Score
+from disentwine.core.score import Score
 from disentwine.errors import UsageError
 
 GraphLike = Any

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from disentwine.contracts.dataset import FloatArray
-from disentwine.contracts.score import Score
+from disentwine.core.score import Score
+from disentwine.core.types import FloatArray
 from disentwine.errors import UsageError
 
 

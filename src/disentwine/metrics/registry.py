@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from disentwine.contracts.score import Score
-from disentwine.metrics.dci import dci
-from disentwine.metrics.factor_vae import factor_vae
-from disentwine.metrics.info_mec import info_mec
-from disentwine.metrics.irs import irs
-from disentwine.metrics.mig import mig
-from disentwine.metrics.mine import mine
-from disentwine.metrics.modularity import explicitness, modularity
-from disentwine.metrics.sap import sap
-from disentwine.metrics.z_diff import z_diff
+from disentwine.core.score import Score
+from disentwine.metrics.disentanglement.dci import dci
+from disentwine.metrics.disentanglement.factor_vae import factor_vae
+from disentwine.metrics.disentanglement.info_mec import info_mec
+from disentwine.metrics.disentanglement.irs import irs
+from disentwine.metrics.disentanglement.mic_tic import mine
+from disentwine.metrics.disentanglement.mig import mig
+from disentwine.metrics.disentanglement.modularity import explicitness, modularity
+from disentwine.metrics.disentanglement.sap import sap
+from disentwine.metrics.disentanglement.z_diff import z_diff
 
 Invariance = Literal["code order", "code sign", "common scale", "code scale", "code shift"]
 """What may be done to the codes without changing the score: scaling all of them alike, or each by its

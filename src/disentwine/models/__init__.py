@@ -1,27 +1,24 @@
 """One file a system of the literature, and the table of their names."""
 
-from disentwine.contracts.model import Model
-from disentwine.models.beta_tcvae import BetaTCVAE
-from disentwine.models.beta_vae import BetaVAE
-from disentwine.models.causal_gan import CausalGAN
-from disentwine.models.causal_vae import CausalVAE
-from disentwine.models.causal_vae_layered import LayeredCausalVAE
-from disentwine.models.causal_vae_unsup import UnsupervisedCausalVAE
-from disentwine.models.causal_wae import CausalWAE
-from disentwine.models.causal_wae_layered import LayeredCausalWAE
-from disentwine.models.condition_vae import ConditionVAE
-from disentwine.models.ct_vae import CTVAE
-from disentwine.models.dc_ign import DCIGN
-from disentwine.models.dip_vae_i import DIPVAEI
-from disentwine.models.dip_vae_ii import DIPVAEII
-from disentwine.models.factor_vae import FactorVAE
-from disentwine.models.hierarchical_vae import HierarchicalVAE
+from disentwine.core.model import Model
+from disentwine.models.causal.causal_gan import CausalGAN
+from disentwine.models.causal.causal_vae import CausalVAE
+from disentwine.models.causal.causal_vae_unsup import UnsupervisedCausalVAE
+from disentwine.models.causal.causal_wae import CausalWAE
+from disentwine.models.causal.condition_vae import ConditionVAE
+from disentwine.models.causal.layered_vae import LayeredCausalVAE
+from disentwine.models.causal.layered_wae import LayeredCausalWAE
+from disentwine.models.hierarchical.ladder import HierarchicalVAE, LadderVAE
 from disentwine.models.infogan import InfoGAN
-from disentwine.models.ladder_vae import LadderVAE
-from disentwine.models.mcq_vae import MCQVAE, VQVAE
-from disentwine.models.vae import VAE
-from disentwine.models.wae_gan import WAEGAN
-from disentwine.models.wae_mmd import WAEMMD
+from disentwine.models.quantized.ct_vae import CTVAE
+from disentwine.models.quantized.mcq_vae import MCQVAE, VQVAE
+from disentwine.models.vae.beta_tcvae import BetaTCVAE
+from disentwine.models.vae.beta_vae import BetaVAE
+from disentwine.models.vae.dc_ign import DCIGN
+from disentwine.models.vae.dip_vae import DIPVAEI, DIPVAEII
+from disentwine.models.vae.factor_vae import FactorVAE
+from disentwine.models.vae.vae import VAE
+from disentwine.models.wae import WAEGAN, WAEMMD
 
 MODELS: dict[str, type[Model]] = {
     "vae": VAE,

@@ -9,14 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from disentwine.contracts.capabilities import OpponentTraining
-from disentwine.contracts.model import Batch, Losses, Model
-from disentwine.contracts.ranges import Count, NonNegative, NonNegativeInt, Positive
-from disentwine.nn.codes import as_codes, check_count
-from disentwine.nn.convolutional import ImageShape
-from disentwine.nn.networks import DECODERS, ENCODERS, Network
-from disentwine.nn.pictures import accepts_pictures
-from disentwine.objectives.adversarial import discriminator_loss, generator_loss, lazy_slope_penalty
+from disentwine.core.capabilities import OpponentTraining
+from disentwine.core.model import Batch, Losses, Model
+from disentwine.core.types import Count, NonNegative, NonNegativeInt, Positive
+from disentwine.losses.adversarial import discriminator_loss, generator_loss, lazy_slope_penalty
+from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network
+from disentwine.nn.images import accepts_pictures, as_codes, check_count
 
 
 class InfoGAN(Model):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from disentwine.nn.perceptron import perceptron
+from disentwine.nn.encoders import perceptron
 
 
 class LinearSCM(nn.Module):

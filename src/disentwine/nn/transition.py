@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from disentwine.nn.messages import Attention, Messages, Neighbours
-from disentwine.nn.pairs import Activation, PairNetworks
+from disentwine.nn.graph_layers import Activation, Attention, Messages, Neighbours, PairNetworks
 
 Edges = Literal["sampled", "expected"]
 

@@ -1,16 +1,5 @@
-"""One page that shows a run, and the numbers on it."""
+"""The page that shows a run."""
 
-from disentwine.report.evaluation import Evaluation, evaluate, evaluate_baseline, evaluate_run
-from disentwine.report.live import live_figures
-from disentwine.report.traversal import traverse
-from disentwine.report.write import write_report
+from disentwine.report.write import live_figures, write_report
 
-__all__ = [
-    "Evaluation",
-    "evaluate",
-    "evaluate_baseline",
-    "evaluate_run",
-    "live_figures",
-    "traverse",
-    "write_report",
-]
+__all__ = ["live_figures", "write_report"]

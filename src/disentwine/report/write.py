@@ -1,17 +1,20 @@
-"""Writing a run's report."""
+"""Figures while training; write_report."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from disentwine.contracts.dataset import Dataset
-from disentwine.report.evaluation import Evaluation, evaluate_run
-from disentwine.report.kept import keep_scores
-from disentwine.report.page import write_page
-from disentwine.report.sections import SECTIONS
-from disentwine.report.subject import Subject
-from disentwine.training.run import Run
-from disentwine.training.storage import write_atomically
+from disentwine import figures
+from disentwine.core.dataset import Dataset
+from disentwine.core.model import Model
+from disentwine.data.splits import spread
+from disentwine.evaluation.evaluate import Evaluation, evaluate_run
+from disentwine.report.context import Subject
+from disentwine.report.html import write_page
+from disentwine.report.sections.overview import SECTIONS
+from disentwine.runs.fit import OnSave
+from disentwine.runs.run import Run, keep_scores
+from disentwine.runs.storage import write_atomically
 
 
 def write_report(
@@ -46,3 +49,25 @@ def write_report(
     )
     write_atomically(page, html)
     return page
+
+
+PAIRS = 8
+
+
+def live_figures(path: Path, dataset: Dataset) -> OnSave:
+    """A hook for `fit` that redraws `reconstructions.png` and `losses.png` in the run's figures.
+
+    Images are of the validation split; the report shows the test split when training is done.
+    """
+    originals = dataset.images[spread(dataset.split["validation"], PAIRS)]
+
+    def draw(model: Model, step: int) -> None:
+        run = Run(path)
+        pictures = {
+            "reconstructions": figures.image_pairs(originals, model.reconstruct(originals)),
+            "losses": figures.loss_curves(run.metrics),
+        }
+        for name, figure in pictures.items():
+            write_atomically(run.figures / f"{name}.png", figures.to_png_bytes(figure))
+
+    return draw

@@ -8,14 +8,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from disentwine.contracts.capabilities import Transits
-from disentwine.contracts.dataset import Dataset, FloatArray, UInt8Array
-from disentwine.data.stepping import Steps
+from disentwine.core.capabilities import Transits
+from disentwine.core.dataset import Dataset
+from disentwine.core.types import FloatArray, UInt8Array
+from disentwine.data.factor_grid import Steps
 from disentwine.errors import UsageError, did_you_mean
-from disentwine.serve.concepts import number
-from disentwine.serve.opened import MissingError, Opened, Seen
-from disentwine.serve.pictures import data_url
+from disentwine.serve.controls import number
+from disentwine.serve.loaded_run import MissingError, Opened, Seen
 from disentwine.serve.schema import Action, ApplyAnswer, LikelyAction, RetrieveAnswer
+from disentwine.serve.uploads import data_url
 
 STEPS = {"+": 1, "-": -1}
 _steps: WeakKeyDictionary[Dataset, Steps | None] = WeakKeyDictionary()

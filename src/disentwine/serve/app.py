@@ -14,12 +14,11 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from disentwine.errors import DataError, DisentwineError, UsageError
-from disentwine.serve.files import INDEX, media_type, page_files
-from disentwine.serve.guard import Guard, is_loopback
-from disentwine.serve.handbook import handbook
-from disentwine.serve.library import Library
-from disentwine.serve.opened import MissingError
+from disentwine.serve.loaded_run import MissingError
 from disentwine.serve.routes import State, router
+from disentwine.serve.run_registry import Library
+from disentwine.serve.security import Guard, is_loopback
+from disentwine.serve.static import INDEX, handbook, media_type, page_files
 from disentwine.serve.uploads import Uploads
 from disentwine.serve.worker import BusyError, SupersededError, Worker
 

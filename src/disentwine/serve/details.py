@@ -9,19 +9,17 @@ import networkx as nx
 import numpy as np
 
 from disentwine.causal.graph import Graph
-from disentwine.contracts.capabilities import Intervenes
+from disentwine.core.capabilities import Intervenes
 from disentwine.errors import CheckpointError, DisentwineError
+from disentwine.evaluation.disentanglement import MEASURED_TOGETHER
 from disentwine.metrics.registry import METRICS
-from disentwine.report.kept import kept_scores
-from disentwine.report.scoring import MEASURED_TOGETHER
+from disentwine.runs.recipe import Recipe
+from disentwine.runs.run import Run, kept_scores
 from disentwine.serve.actions import actions_of
-from disentwine.serve.concepts import number
-from disentwine.serve.library import Entry
-from disentwine.serve.opened import Opened
-from disentwine.serve.paths import named
+from disentwine.serve.controls import number
+from disentwine.serve.loaded_run import Opened
+from disentwine.serve.run_registry import Entry, named
 from disentwine.serve.schema import Edge, GraphAnswer, RunDetails, ScoreAnswer, TrainingAnswer
-from disentwine.training.recipe import Recipe
-from disentwine.training.run import Run
 
 MOST_ROWS = 500
 

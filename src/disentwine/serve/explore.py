@@ -10,16 +10,15 @@ import numpy as np
 import torch
 
 from disentwine.causal.graph import Graph
-from disentwine.contracts.capabilities import Abducts, Decodes, Generates, Intervenes, Quantizes
-from disentwine.contracts.dataset import FloatArray, UInt8Array
-from disentwine.data.mechanisms import redraw
+from disentwine.core.capabilities import Abducts, Decodes, Generates, Intervenes, Quantizes
+from disentwine.core.random import drawing
+from disentwine.core.types import FloatArray, UInt8Array
+from disentwine.data.simulation import redraw
 from disentwine.errors import UsageError, did_you_mean
-from disentwine.metrics.reconstruction import reconstruction_error
-from disentwine.nn.pictures import to_uint8
-from disentwine.serve.concepts import by_name, checked_do, number
-from disentwine.serve.opened import MissingError, Opened, Seen, paint
-from disentwine.serve.pictures import data_url, difference, thumbnail
-from disentwine.serve.randomness import drawing
+from disentwine.metrics.images import reconstruction_error
+from disentwine.nn.images import to_uint8
+from disentwine.serve.controls import by_name, checked_do, number
+from disentwine.serve.loaded_run import MissingError, Opened, Seen, paint
 from disentwine.serve.schema import (
     DoAnswer,
     Errors,
@@ -29,6 +28,7 @@ from disentwine.serve.schema import (
     Thumbnail,
     TraverseAnswer,
 )
+from disentwine.serve.uploads import data_url, difference, thumbnail
 
 
 def thumbnails(opened: Opened, offset: int, count: int) -> list[Thumbnail]:

@@ -10,10 +10,9 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 
 from disentwine.serve import actions, details, explore
 from disentwine.serve import schema as s
-from disentwine.serve.library import Entry, Library
-from disentwine.serve.opened import Opened, Seen
-from disentwine.serve.pictures import thumbnail
-from disentwine.serve.uploads import Uploads
+from disentwine.serve.loaded_run import Opened, Seen
+from disentwine.serve.run_registry import Entry, Library
+from disentwine.serve.uploads import Uploads, thumbnail
 from disentwine.serve.worker import Worker
 
 OPENING_SECONDS = 120.0

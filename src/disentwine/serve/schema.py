@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from disentwine.contracts.dataset import Kind
+from disentwine.core.types import Kind
 
 Name = Annotated[str, Field(max_length=200)]
 Picture = Annotated[str, Field(description="A PNG as a data URL.")]

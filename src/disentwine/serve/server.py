@@ -14,8 +14,7 @@ from starlette.types import ASGIApp
 
 from disentwine.errors import UsageError
 from disentwine.serve.app import create_app
-from disentwine.serve.connections import Connection
-from disentwine.serve.guard import is_loopback
+from disentwine.serve.security import Connection, is_loopback
 
 BACKLOG = 256
 

@@ -1,12 +1,12 @@
 """One file a paper: the table it prints, ours beside theirs."""
 
-from disentwine.studies.betavae import BETAVAE
-from disentwine.studies.causalvae import CAUSALVAE
-from disentwine.studies.causalwae import CAUSALWAE
-from disentwine.studies.ctvae import CTVAE
-from disentwine.studies.dipvae import DIPVAE
-from disentwine.studies.labels import LABELS
-from disentwine.studies.ladder import LADDER
+from disentwine.studies.causal.causal_vae import CAUSALVAE
+from disentwine.studies.causal.causal_wae import CAUSALWAE
+from disentwine.studies.causal.label_fraction import LABELS
+from disentwine.studies.ct_vae.study import CTVAE
+from disentwine.studies.disentanglement.beta_vae import BETAVAE
+from disentwine.studies.disentanglement.dip_vae import DIPVAE
+from disentwine.studies.ladder.study import LADDER
 from disentwine.studies.study import Study
 
 STUDIES: dict[str, Study] = {

@@ -1,8 +1,9 @@
-"""What trials measured: in their run folders, and in small records that stay when these are gone."""
+"""Committed record of each trial; reuse a finished run of another study."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -10,23 +11,32 @@ from typing import Any
 
 import yaml
 
-from disentwine.contracts.score import Score
-from disentwine.errors import StudyError, UsageError
-from disentwine.report.kept import SCORES
-from disentwine.studies.courses import read_course
+from disentwine.core.score import Score
+from disentwine.errors import DisentwineError, StudyError, UsageError
+from disentwine.runs.recipe import Recipe, parse_recipe
+from disentwine.runs.run import SCORES, is_run, load_run
+from disentwine.runs.session import differences
+from disentwine.runs.storage import make_folder, storage_errors, write_atomically
+from disentwine.studies.learning_curves import read_course
 from disentwine.studies.trial import Outcome, Trial
-from disentwine.training.opening import differences
-from disentwine.training.recipe import parse_recipe
-from disentwine.training.storage import make_folder, write_atomically
 
 TRIALS = "trials"
+
+
 """The folder of records, among what is written of a study."""
 
+
 DIGITS = 5
+
+
 """Of numbers of a course in a record: they are only drawn."""
 
+
 LONGEST = 50_000
+
+
 """Characters of a detail of a score in a record: tables of all pixels are longer, and are not drawn."""
+
 
 IN_A_SCORE = {field.name for field in fields(Score)}
 
@@ -164,3 +174,37 @@ def _problem(content: Any, keys: Iterable[str]) -> str:
     if not isinstance(content.get("course", []), list):
         return "its course is no list"
     return ""
+
+
+def copied_from_elsewhere(recipe: Recipe, folder: Path) -> Path | None:
+    """A copy, in `folder`, of the run that another study made by the same recipe, if one has.
+
+    It is made under a hidden name, which is no run for anybody, and renamed when it is whole.
+    """
+    half = folder.with_name(f".{folder.name}")
+    shutil.rmtree(half, ignore_errors=True)  # what was cut off before
+    digest = folder.name.rpartition("-")[2]
+    for other in sorted(folder.parent.parent.glob(f"*/*-{digest}")):
+        if not other.name.startswith(".") and _is_whole(other, recipe):
+            with storage_errors(folder):
+                try:
+                    shutil.copytree(other, half, ignore=shutil.ignore_patterns(SCORES, ".*"))
+                    return half.rename(folder)
+                finally:
+                    shutil.rmtree(half, ignore_errors=True)
+    return None
+
+
+def _is_whole(path: Path, recipe: Recipe) -> bool:
+    """Whether a folder holds a finished run of the recipe, and its best weights to the bit."""
+    if not is_run(path):
+        return False
+    run = load_run(path)
+    try:
+        if not run.finished or run.recipe != recipe:
+            return False
+        step, best = run.checkpoint.step, run.checkpoint.state.get("best") or {}
+    except DisentwineError:
+        return False
+    # Where the best weights are damaged, the last ones are loaded in their place.
+    return bool(best.get("step", step) == step)

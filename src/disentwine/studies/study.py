@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from disentwine.studies.courses import Watch
+from disentwine.runs.provenance import commit, versions
+from disentwine.runs.storage import write_atomically
+from disentwine.studies.learning_curves import Watch
+from disentwine.studies.scheduler import Measure
 from disentwine.studies.tables import Column
 from disentwine.studies.trial import Outcome, Trial
-from disentwine.studies.trials import Measure
-from disentwine.training.storage import write_atomically
-from disentwine.training.versions import commit, versions
 
 Profile = Literal["smoke", "paper"]
 

@@ -11,12 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from disentwine.contracts.dataset import Dataset
+from disentwine.core.dataset import Dataset
 from disentwine.errors import DataError
-from disentwine.studies.courses import Course
-from disentwine.training.recipe import Recipe, read_recipe
-from disentwine.training.run import Run, is_run, load_run
-from disentwine.training.storage import canonical_json
+from disentwine.runs.recipe import Recipe, read_recipe
+from disentwine.runs.run import Run, is_run, load_run
+from disentwine.runs.storage import canonical_json
+from disentwine.studies.learning_curves import Course
 
 
 @dataclass(frozen=True)

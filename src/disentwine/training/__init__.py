@@ -1,1 +1,1 @@
-"""Fitting models: seeds, checkpoints, exact resume, logs, progress, and the run folder."""
+"""The loop of updates; knows no folder and no particular model."""

@@ -1,10 +1,10 @@
-"""One update at a time, with a state that can be saved and restored to the bit."""
+"""One update, validation, exact state; knows stages, no model."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,26 +12,27 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from disentwine.contracts.capabilities import LearnsActions, NamesActions, Tended
-from disentwine.contracts.dataset import Dataset, IndexArray
-from disentwine.contracts.model import Losses, Model
-from disentwine.contracts.players import frozen
+from disentwine.core.capabilities import LearnsActions, NamesActions, Tended, frozen
+from disentwine.core.dataset import Dataset
+from disentwine.core.model import Losses, Model
+from disentwine.core.random import fixed_noise
+from disentwine.core.types import IndexArray
+from disentwine.data.samplers.pairs import HeldOut, learns_images
+from disentwine.data.samplers.shuffled import batch_indices, in_mixed_order, validation_batches
 from disentwine.errors import CheckpointError, DataError, DivergenceError, UsageError, warn
-from disentwine.training.averaging import Average
-from disentwine.training.checkpoint import TRAINING, WEIGHTS, Checkpoint, load_weights
-from disentwine.training.pair_splits import HeldOut, learns_images
-from disentwine.training.pairs import PairSource
-from disentwine.training.player import Player, players_of
-from disentwine.training.sampling import (
-    BatchSource,
-    batch_indices,
-    in_mixed_order,
-    validation_batches,
-)
-from disentwine.training.versions import changes, versions
+from disentwine.models.quantized.code_batches import PairSource
+from disentwine.runs.provenance import changes, versions
+from disentwine.training.batch_source import BatchSource
+from disentwine.training.callbacks import Average
+from disentwine.training.optimizers import Player, players_of
+from disentwine.training.state import TRAINING, WEIGHTS, Checkpoint, load_weights
 
 GENERATORS = {"generator.cpu", "generator.cuda"}
+
+
 OWN = "weights."
+
+
 """What the names of a model's own weights begin with in a checkpoint that keeps their average."""
 
 
@@ -334,20 +335,6 @@ class Trainer:
             )
         if self.clip_norm is not None:
             clip_grads_with_norm_(player.parameters, self.clip_norm, norm)
-
-
-@contextmanager
-def fixed_noise(seed: int) -> Iterator[None]:
-    """Draw noise from `seed` inside, and leave the generators outside as they were.
-
-    >>> with fixed_noise(0): a = torch.randn(3)
-    >>> with fixed_noise(0): b = torch.randn(3)
-    >>> torch.equal(a, b)
-    True
-    """
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        yield
 
 
 def _to_floats(means: Mapping[str, Tensor]) -> dict[str, float]:

@@ -16,12 +16,12 @@ import torch
 from filelock import FileLock
 
 from disentwine import VAE, data, fit
+from disentwine.causal.concepts import complete_labels
 from disentwine.causal.graph import Graph
-from disentwine.contracts.model import Batch, Losses, Model
+from disentwine.core.model import Batch, Losses, Model
 from disentwine.models import MODELS, VQVAE, LayeredCausalVAE
-from disentwine.models.backgrounds import median_logits
-from disentwine.models.labels import complete_labels
-from disentwine.nn.convolutional import ImageShape
+from disentwine.models.causal.layered_base import median_logits
+from disentwine.nn.encoders import ImageShape
 from disentwine.serve.app import create_app
 from disentwine.serve.server import listen, server_of
 

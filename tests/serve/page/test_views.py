@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from disentwine.contracts.score import Score
+from disentwine.core.score import Score
 from disentwine.metrics.registry import METRICS
-from disentwine.report.kept import keep_scores
-from disentwine.training.run import load_run
+from disentwine.runs.run import keep_scores, load_run
 
 NOTICE = "document.getElementById('notice').textContent"
 VIEWS = ("intervene", "traverse", "graph", "scores", "compare", "training")

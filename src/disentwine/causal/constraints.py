@@ -1,0 +1,130 @@
+"""Knowledge: required/forbidden/tiers; constraints as masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disentwine.causal.graph import Edge, edge_matrix, find_cycle
+from disentwine.causal.independence_score import Dag
+from disentwine.core.dataset import column_index
+from disentwine.core.types import NonNegativeInt
+from disentwine.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Prior knowledge that learning a graph starts from, as `discover` takes it.
+
+    Arguments:
+        required: edges (cause, effect) that the graph must have.
+        forbidden: edges that it must not have.
+        tiers: groups of names; no edge leads from a later group to an earlier one.
+        bootstrap: average the confidence of edges over so many resamples; 0 for none.
+
+    >>> Knowledge(tiers=(("light", "angle"), ("shadow",)), forbidden=(("light", "angle"),)).bootstrap
+    0
+    """
+
+    required: tuple[Edge, ...] = ()
+    forbidden: tuple[Edge, ...] = ()
+    tiers: tuple[tuple[str, ...], ...] = ()
+    bootstrap: NonNegativeInt = 0
+
+
+NOTHING = Knowledge()
+
+
+"""Everything about the graph is left to the data."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The graphs that prior knowledge leaves.
+
+    Arguments:
+        allowed: (k, k) whether row may cause column.
+        required: (k, k) whether it must.
+    """
+
+    allowed: NDArray[np.bool_]
+    required: NDArray[np.bool_]
+
+    @cached_property
+    def parent_masks(self) -> tuple[Dag, Dag]:
+        """For each node the parents it may and those it must have, as bits."""
+        return bits_of_columns(self.allowed), bits_of_columns(self.required)
+
+    def emptiest(self) -> Dag:
+        """The graph of the required edges alone."""
+        return self.parent_masks[1]
+
+    def permits(self, dag: Dag) -> bool:
+        """Whether a graph is within the limits."""
+        return all(
+            not parents & ~allowed and parents & required == required
+            for parents, allowed, required in zip(dag, *self.parent_masks, strict=True)
+        )
+
+    def without(self, cause: int, effect: int) -> Limits:
+        """The same, and this edge forbidden."""
+        allowed = self.allowed.copy()
+        allowed[cause, effect] = False
+        return Limits(allowed, self.required)
+
+
+def limits(
+    names: tuple[str, ...],
+    *,
+    required: Iterable[Edge] = (),
+    forbidden: Iterable[Edge] = (),
+    tiers: Sequence[Sequence[str]] = (),
+) -> Limits:
+    """Prior knowledge in terms of names, or an error where no graph can meet it.
+
+    Arguments:
+        names: of the nodes.
+        required: edges (cause, effect) that the graph has.
+        forbidden: edges it has not.
+        tiers: groups of names; no edge leads from a later to an earlier one. Names in none are free.
+
+    >>> limits(("age", "beard"), tiers=[["age"], ["beard"]]).allowed
+    array([[False,  True],
+           [False, False]])
+    """
+    must = edge_matrix(names, required, "required")
+    cannot = edge_matrix(names, forbidden, "forbidden")
+    late = _backward(names, tiers)
+    for matrix, reason in ((cannot, "forbidden"), (late, "against the order of the tiers")):
+        if (must & matrix).any():
+            cause, effect = np.argwhere(must & matrix)[0]
+            raise UsageError(f"required: {names[cause]} -> {names[effect]} is also {reason}")
+    if cycle := find_cycle(must):
+        path = " -> ".join(names[i] for i in cycle)
+        raise UsageError(f"required: the edges make a cycle, {path}; remove one of them")
+    return Limits(~(cannot | late | np.eye(len(names), dtype=bool)), must)
+
+
+def bits_of_columns(matrix: NDArray[np.bool_]) -> Dag:
+    return tuple(sum(1 << int(i) for i in np.flatnonzero(column)) for column in matrix.T)
+
+
+def _backward(names: tuple[str, ...], tiers: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
+    place: dict[int, int] = {}
+    for tier, members in enumerate(tiers):
+        if isinstance(members, str):
+            raise UsageError(f"tiers: {members!r} is no list of names; write [[...], [...]]")
+        for name in members:
+            node = column_index(names, name)
+            if node in place:
+                raise UsageError(f"tiers: '{name}' is given twice")
+            place[node] = tier
+    backward = np.zeros((len(names), len(names)), dtype=bool)
+    for cause in place:
+        for effect in place:
+            backward[cause, effect] = place[cause] > place[effect]
+    return backward

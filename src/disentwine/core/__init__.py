@@ -1,0 +1,1 @@
+"""Contracts that all rooms share: data sets, models, capabilities, scores."""

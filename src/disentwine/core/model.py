@@ -1,0 +1,130 @@
+"""What a model promises: a loss of named terms, a representation and a reconstruction."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from disentwine.core.dataset import Dataset
+from disentwine.core.schema import parse, schema_of
+from disentwine.errors import UsageError
+
+
+class Batch(NamedTuple):
+    """What one step of training sees.
+
+    Arguments:
+        x: (n, channels, height, width) images in [0, 1].
+        u: (n, k) factors in their own units, NaN where an image carries no label.
+        step: how many updates were made before this one, for schedules.
+        y: what became of each image under an action, where pairs are learnt from.
+        action: (n,) the number of that action.
+        later: what became of y under a further action, and that action; and so on.
+    """
+
+    x: Tensor
+    u: Tensor
+    step: int = 0
+    y: Tensor | None = None
+    action: Tensor | None = None
+    later: tuple[tuple[Tensor, Tensor], ...] = ()
+
+
+class Losses(NamedTuple):
+    r"""Named loss terms $\ell_t$ with their weights $w_t$; the total is $\sum_t w_t\,\bar\ell_t$.
+
+    Arguments:
+        terms: each term, one value a sample (n,) or one for the batch ().
+        weights: the weight of each term; 1 where none is given. A term of weight 0 is only watched.
+
+    >>> Losses({"reconstruction": torch.tensor([2.0, 4.0]), "kl": torch.tensor([1.0, 1.0])},
+    ...        {"kl": 4.0}).total
+    tensor(7.)
+    """
+
+    terms: Mapping[str, Tensor]
+    weights: Mapping[str, float] = MappingProxyType({})
+
+    @property
+    def total(self) -> Tensor:
+        weighted = [self.weights.get(name, 1.0) * term.mean() for name, term in self.terms.items()]
+        return torch.stack(weighted).sum()
+
+    def means(self) -> dict[str, Tensor]:
+        """Every term's mean over the batch, and their weighted total as "loss"."""
+        return {"loss": self.total.detach()} | {n: t.detach().mean() for n, t in self.terms.items()}
+
+
+class Model(nn.Module, ABC):
+    """A model of images. Subclasses keep every constructor argument as an attribute of its own
+    name, so that a recipe can be written from the object, and implement the three methods below.
+
+    Attributes:
+        fixed_by_data: constructor arguments that the data set decides, which no recipe sets.
+        betas: of the Adam that trains it, where its paper asks for others than usual.
+    """
+
+    fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape",)
+    betas: ClassVar[tuple[float, float]] = (0.9, 0.999)
+
+    @abstractmethod
+    def loss(self, batch: Batch) -> Losses:
+        """The objective of the paper, term by term, to be minimised."""
+
+    @abstractmethod
+    def represent(self, x: Any) -> Any:
+        """The code of each image, shape (n, d). Arrays of `uint8` images are welcome."""
+
+    @abstractmethod
+    def reconstruct(self, x: Any) -> Any:
+        """Each image after passing through its code, in the form it was given."""
+
+    @classmethod
+    def for_data(cls, dataset: Dataset, **options: Any) -> Self:
+        """Build the model with what the data set decides and your options."""
+        options = cls.check_options(options)
+        if all(name in options for name in cls.fixed_by_data):
+            return cls(**options)
+        return cls(**(cls.data_arguments(dataset, options) | options))
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Options as the constructor takes them; what it does not take is refused in one report."""
+        chosen = {name: value for name, value in options.items() if name not in cls.fixed_by_data}
+        schema = schema_of(cls, without=cls.fixed_by_data)
+        parsed, problems = parse(schema, chosen, section=cls.__name__)
+        if problems:
+            raise UsageError("; ".join(problems))
+        return {**options, **{name: getattr(parsed, name) for name in chosen}}
+
+    @classmethod
+    def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments named in `fixed_by_data`, as JSON has them, read from a data set."""
+        return {"image_shape": dataset.image_shape}
+
+
+def check_fits(model: Model, dataset: Dataset) -> None:
+    """Refuse a data set of other images or other concepts than the model was built for."""
+    shape: tuple[int, ...] = tuple(getattr(model, "image_shape", dataset.image_shape))
+    if shape != tuple(dataset.image_shape):
+        raise UsageError(
+            f"the model takes images of {' x '.join(map(str, shape))}, and the data set's are "
+            f"{' x '.join(map(str, dataset.image_shape))}; build it with {type(model).__name__}.for_data"
+        )
+    varied: tuple[int, ...] = getattr(model, "varied", ())
+    if varied and max(varied) >= len(dataset.names):
+        raise UsageError(
+            f"the model varies {len(varied)} factors one by one, and the data set has "
+            f"{len(dataset.names)}; build it with {type(model).__name__}.for_data"
+        )
+    names: tuple[str, ...] = tuple(getattr(model, "concept_names", dataset.names))
+    if names != tuple(dataset.names):
+        raise UsageError(
+            f"the model's concepts are {', '.join(names)}, and the data set's factors are "
+            f"{', '.join(dataset.names) or 'none'}; build it with {type(model).__name__}.for_data"
+        )

@@ -1,0 +1,52 @@
+"""Score, to_json."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Score:
+    """One measured number.
+
+    Arguments:
+        name: such as "reconstruction-error".
+        value: the number, in natural units.
+        n: how many images it was measured on.
+        noise_floor: what the same estimator answers where there is nothing to find.
+        details: what else a reader may want: "about", "unit", and a metric's own.
+
+    >>> Score("sap", 0.61, n=1000, noise_floor=0.02).value
+    0.61
+    """
+
+    name: str
+    value: float
+    n: int
+    noise_floor: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def to_json(score: Score) -> dict[str, object]:
+    """A score as plain values, arrays as nested lists, with None for what is not a number."""
+    return {name: plain(value) for name, value in vars(score).items()}
+
+
+def plain(value: Any) -> Any:
+    """What JSON has words for, which it has not for infinity and NaN.
+
+    >>> plain({"matrix": np.array([[0.5, np.nan]]), "error": np.inf})
+    {'matrix': [[0.5, None]], 'error': None}
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

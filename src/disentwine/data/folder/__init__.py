@@ -1,0 +1,1 @@
+"""A folder of images and a table of concepts."""

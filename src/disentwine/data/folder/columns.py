@@ -1,0 +1,309 @@
+"""Parse one table cell; numeric column to factor; problem list; text column to factor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import get_args
+
+import numpy as np
+
+from disentwine.core.dataset import Factor
+from disentwine.core.types import FloatArray, Kind
+from disentwine.errors import DataError, UsageError, did_you_mean
+
+NO_LABEL = frozenset(["", "-", "?", "na", "n/a", "#n/a", "null", "nan", "+nan", "-nan"])
+
+
+"""What programs and people write into a cell that has no label, in lower case."""
+
+
+NONE = "none"
+
+
+"""What they write as well, but may mean as a name: a face whose beard is "none"."""
+
+
+FOLDED = frozenset(["true", "false", "yes", "no", NONE])
+
+
+"""Names that are the same in any case: spreadsheets write TRUE, Python writes True."""
+
+
+_MINUS = "\N{MINUS SIGN}"
+
+
+_EXPONENT = r"([eE][+-]?\d+)?"
+
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)" + _EXPONENT)
+
+
+_GROUPED = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(,\d{3})+)?(\.\d+)?" + _EXPONENT)
+
+
+_NOT_FINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell says that there is no label.
+
+    >>> [is_missing(cell) for cell in ("", "N/A", "?", "none")]
+    [True, True, True, False]
+    """
+    return _plain(cell).lower() in NO_LABEL
+
+
+def is_infinite(cell: str) -> bool:
+    """Whether a cell says infinity, which is no label either."""
+    return bool(_NOT_FINITE.fullmatch(_plain(cell)))
+
+
+def number_in(cell: str) -> float | None:
+    """The number that a cell holds, if it is one that can be read in one way only.
+
+    >>> number_in("-2e3"), number_in("1,5"), number_in("red")
+    (-2000.0, None, None)
+    """
+    plain = _plain(cell)
+    return float(plain) if _NUMBER.fullmatch(plain) else None
+
+
+def name_in(cell: str) -> str:
+    """The cell as a category's name.
+
+    >>> name_in("TRUE"), name_in("Red")
+    ('true', 'Red')
+    """
+    folded = cell.lower()
+    return folded if folded in FOLDED else cell
+
+
+def readings(cell: str) -> list[str]:
+    """The numbers that a cell with commas or a percent sign may stand for.
+
+    >>> readings("1,5"), readings("1,234"), readings("1.234,5"), readings("10%"), readings("red")
+    (['1.5'], ['1.234', '1234'], ['1234.5'], ['0.1'], [])
+    """
+    plain = _plain(cell)
+    if plain.endswith("%"):
+        share = plain[:-1].rstrip()
+        numbers = [share] if number_in(share) is not None else readings(share)
+        return [f"{float(number) / 100:.12g}" for number in numbers]
+    exchanged = plain.translate(str.maketrans(",.", ".,"))
+    numbers = [text.replace(",", "") for text in (exchanged, plain) if _GROUPED.fullmatch(text)]
+    return [number for number in numbers if number_in(number) is not None]
+
+
+def _plain(cell: str) -> str:
+    return cell.replace(_MINUS, "-")
+
+
+LISTED = 10
+
+
+FEW = 20
+
+
+Where = Callable[[int], str]
+
+
+"""What the user calls a row: its line in the file, or its index in the array."""
+
+
+class Problems:
+    """Gathers what is wrong, so that it is all mended at once.
+
+    >>> problems = Problems("concepts.csv")
+    >>> problems.add("line 2: too short")
+    >>> problems.raise_any()
+    Traceback (most recent call last):
+    disentwine.errors.DataError: concepts.csv: line 2: too short
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.count = 0
+        self.listed: list[str] = []
+
+    def add(self, problem: str) -> None:
+        self.count += 1
+        if self.count <= LISTED:
+            self.listed.append(problem)
+
+    def raise_any(self) -> None:
+        """Raise one error that lists the problems, a line each."""
+        if self.count == 1:
+            raise DataError(f"{self.source}: {self.listed[0]}")
+        if self.count:
+            more = [f"and {self.count - LISTED:,} more"] if self.count > LISTED else []
+            lines = "\n  ".join(self.listed + more)
+            raise DataError(f"{self.source}: {self.count:,} problems\n  {lines}")
+
+
+def check_kinds(kinds: Mapping[str, Kind], names: Sequence[str]) -> None:
+    """Refuse a kind that there is not, or one of a column that there is not.
+
+    >>> check_kinds({"specie": "categorical"}, ["species"])
+    Traceback (most recent call last):
+    disentwine.errors.UsageError: kinds: there is no column 'specie'. Did you mean 'species'?
+    """
+    for name, kind in kinds.items():
+        if name not in names:
+            raise UsageError(f"kinds: there is no column '{name}'. {did_you_mean(name, names)}")
+        if kind not in get_args(Kind):
+            choices = ", ".join(get_args(Kind))
+            raise UsageError(f"kinds: '{name}' is {kind!r}; choose from {choices}")
+
+
+def number_column(
+    name: str,
+    values: FloatArray,
+    *,
+    where: Where,
+    problems: Problems,
+    allow_missing: bool = False,
+    kind: Kind | None = None,
+) -> tuple[Factor, FloatArray]:
+    """The factor of a column of numbers, where NaN is a missing label.
+
+    Unless `kind` says otherwise, two distinct values are binary, up to 20 distinct integers
+    ordinal, all else continuous. Values stay as they are, but for categories, which become
+    their index.
+
+    >>> number_column("dice", np.array([1.0, 6.0, 2.0]), where=str, problems=Problems(""))[0].kind
+    'ordinal'
+    """
+    for row in np.flatnonzero(np.isinf(values)):
+        problems.add(f"{where(int(row))}, column '{name}': not a finite number")
+    if not allow_missing:
+        for row in np.flatnonzero(np.isnan(values)):
+            problems.add(missing(name, where(int(row))))
+    finite = np.isfinite(values)
+    known = np.unique(values[finite])
+    check_varies(name, [*map(_plainly, known[:2])], len(values), problems)
+    check_binary(name, kind, len(known), problems)
+    kind = kind or _kind_of(known)
+    if kind == "categorical":
+        codes = np.full(len(values), np.nan)
+        codes[finite] = np.searchsorted(known, values[finite])
+        return Factor(name, kind, values=tuple(map(_plainly, known))), codes
+    grid = () if kind == "continuous" else tuple(known.tolist())
+    return Factor(name, kind, values=grid), values
+
+
+def _plainly(value: float) -> str:
+    return np.format_float_positional(value, trim="-")
+
+
+def _kind_of(known: FloatArray) -> Kind:
+    if len(known) == 2:
+        return "binary"
+    return "ordinal" if len(known) <= FEW and bool((known % 1 == 0).all()) else "continuous"
+
+
+def check_varies(name: str, known: Sequence[str], rows: int, problems: Problems) -> None:
+    """Refuse a column that says the same of every picture."""
+    if not known and rows:
+        problems.add(f"column '{name}': no usable value in any row; remove the column")
+    elif len(known) == 1 and rows > 1:
+        problems.add(f"column '{name}': constant, always {known[0]}; remove the column")
+
+
+def check_binary(name: str, kind: Kind | None, known: int, problems: Problems) -> None:
+    """Refuse a column that is said to be binary but has more values."""
+    if kind == "binary" and known > 2:
+        problems.add(f"column '{name}': {known:,} distinct values, which is not binary")
+
+
+def missing(name: str, where: str, cell: str = "") -> str:
+    """What is wrong where a label is missing, and was not allowed to."""
+    found = f"'{cell}' is no label" if cell else "no label"
+    return f"{where}, column '{name}': {found}; fill it in, or pass allow_missing=True"
+
+
+def text_column(
+    name: str,
+    cells: Sequence[str],
+    *,
+    where: Where,
+    problems: Problems,
+    allow_missing: bool = False,
+    kind: Kind | None = None,
+) -> tuple[Factor, FloatArray]:
+    """The factor of a column of text: numbers if it holds numbers, else categories.
+
+    Unless `kind` says otherwise, the larger part decides. The word "none" is a missing label among
+    numbers; among names it is refused, since it may be one, unless `kind` is "categorical".
+
+    >>> cells = ["red", "blue", "red", "green"]
+    >>> factor, values = text_column("hue", cells, where=str, problems=Problems(""))
+    >>> factor.values, values
+    (('blue', 'green', 'red'), array([2., 0., 2., 1.]))
+    """
+    values = np.full(len(cells), np.nan)
+    words: dict[int, str] = {}
+    empty, nones = [], []
+    for row, cell in enumerate(cells):
+        number = number_in(cell)
+        if number is not None:
+            values[row] = number
+        elif is_missing(cell):
+            empty.append(row)
+        elif is_infinite(cell):
+            remedy = "write a number, or leave the cell empty and pass allow_missing=True"
+            problems.add(f"{where(row)}, column '{name}': '{cell}' is no label; {remedy}")
+        elif cell.lower() == NONE and kind != "categorical":
+            nones.append(row)
+        else:
+            words[row] = cell
+    named = _holds_names(values, words.values(), kind)
+    if named and nones:
+        problems.add(_unsure(name, where(nones[0]), [cells[row] for row in nones]))
+    if not allow_missing:
+        for row in empty if named else sorted(empty + nones):
+            problems.add(missing(name, where(row), cells[row]))
+    if named:
+        return _category_column(name, cells, problems, kind)
+    for row, word in words.items():
+        problems.add(f"{where(row)}, column '{name}': {_not_a_number(word, kind)}")
+    return number_column(
+        name, values, where=where, problems=problems, allow_missing=True, kind=kind
+    )
+
+
+def _holds_names(values: FloatArray, words: Collection[str], kind: Kind | None) -> bool:
+    if kind == "categorical":
+        return bool(words)
+    if kind in ("continuous", "ordinal"):
+        return False
+    numbers = (~np.isnan(values)).sum() + sum(bool(readings(word)) for word in words)
+    return bool(len(words) > numbers)
+
+
+def _category_column(
+    name: str, cells: Sequence[str], problems: Problems, kind: Kind | None
+) -> tuple[Factor, FloatArray]:
+    words = ["" if is_missing(cell) or is_infinite(cell) else name_in(cell) for cell in cells]
+    known = sorted({*words} - {""})
+    check_varies(name, known, len(cells), problems)
+    check_binary(name, kind, len(known), problems)
+    if len(known) == len(cells) > FEW:
+        problems.add(f"column '{name}': a different text in every row; remove it, or group it")
+    index = {word: float(i) for i, word in enumerate(known)}
+    codes = np.array([index.get(word, np.nan) for word in words])
+    kind = kind or ("binary" if len(known) == 2 else "categorical")
+    return Factor(name, kind, values=tuple(known)), codes
+
+
+def _unsure(name: str, where: str, cells: Sequence[str]) -> str:
+    rows = f" in {len(cells):,} rows" if len(cells) > 1 else ""
+    remedy = f"leave the cell empty, or keep the name with kinds={{'{name}': 'categorical'}}"
+    return f"{where}, column '{name}': '{cells[0]}'{rows} may be a name or no label; {remedy}"
+
+
+def _not_a_number(word: str, kind: Kind | None) -> str:
+    meant = " or ".join(readings(word))
+    which = ", whichever is meant" if " or " in meant else ""
+    due = f"; {kind} values are" if kind else ", as most of this column are"
+    return f"'{word[:40]}' is not a number{f'; write {meant}{which}' if meant else due}"

@@ -1,0 +1,190 @@
+"""Larochelle's binarized MNIST; MNIST reader."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import math
+import struct
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from disentwine.core.dataset import Dataset, Factor
+from disentwine.core.types import UInt8Array
+from disentwine.data.files import find_file, refusing_damage
+from disentwine.data.images import Binarise, binarised
+from disentwine.data.lazy_images import PackedImages
+from disentwine.data.splits import random_split
+from disentwine.errors import DataError
+
+BINARIZED_SOURCE = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/"
+
+
+BINARIZED_LICENCE = (
+    "that of MNIST, CC BY-SA 3.0, (c) Y. LeCun and C. Cortes; cite them and the reference below"
+)
+
+
+PARTS = {"train": ("train", 50_000), "validation": ("valid", 10_000), "test": ("test", 10_000)}
+
+
+SIDE = 28
+
+
+class BinarizedMNIST(Dataset):
+    """70,000 black and white digits in their published split; which digit each is was not published.
+
+    Reference: On the Quantitative Analysis of Deep Belief Networks, R. Salakhutdinov and I. Murray,
+    2008; The Neural Autoregressive Distribution Estimator, H. Larochelle and I. Murray, 2011.
+    """
+
+    about: ClassVar[str] = "70,000 digits in black and white, 28x28; the published files"
+    spec = ()
+
+    def __init__(self) -> None:
+        parts = [read_part(find_part(name), n=n) for name, n in PARTS.values()]
+        n = sum(map(len, parts))
+        self.images = PackedImages.pack(parts, n=n, height=SIDE, width=SIDE)
+        self.factors = np.empty((n, 0))
+        ends = np.cumsum([len(part) for part in parts])
+        self.split = {
+            name: np.arange(end - len(part), end, dtype=np.int64)
+            for name, part, end in zip(PARTS, parts, ends, strict=True)
+        }
+
+
+def find_part(name: str) -> Path:
+    """The text file, or the same as a MATLAB file, which is quicker to read."""
+    stem = f"binarized_mnist_{name}"
+    candidates = [
+        f"{folder}{stem}.{suffix}"
+        for folder in ("binarized_mnist/", "")
+        for suffix in ("mat", "amat")
+    ]
+    return find_file(
+        candidates, dataset="binarized-mnist", source=BINARIZED_SOURCE, licence=BINARIZED_LICENCE
+    )
+
+
+def read_part(path: Path, *, n: int) -> UInt8Array:
+    """(n, 28, 28) of 0 and 1 from a text of digits and spaces, or from the array X of a MATLAB file."""
+    with refusing_damage(path):
+        values = _read_matlab(path) if path.suffix == ".mat" else _read_text(path)
+        if values.size != n * SIDE * SIDE or values.max(initial=0) > 1:
+            raise ValueError(f"it does not hold {n:,} images of {SIDE}x{SIDE} zeros and ones")
+    return values.reshape(n, SIDE, SIDE)
+
+
+def _read_matlab(path: Path) -> UInt8Array:
+    from scipy.io import loadmat
+
+    try:
+        return np.asarray(loadmat(path, variable_names=["X"])["X"], dtype=np.uint8)
+    except Exception as error:  # a reader that is fed hostile bytes may raise anything
+        raise ValueError(str(error) or type(error).__name__) from error
+
+
+def _read_text(path: Path) -> UInt8Array:
+    """Every value is one digit: what is not a space is one."""
+    characters = np.frombuffer(path.read_bytes(), np.uint8)
+    return characters[characters > ord(" ")] - np.uint8(ord("0"))
+
+
+SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+
+
+"""Where PyTorch keeps a copy; the authors no longer serve their own."""
+
+
+LICENCE = "CC BY-SA 3.0, (c) Y. LeCun and C. Cortes; cite them"
+
+
+VALIDATION = 5_000
+
+
+# SHA-256 of what the archives hold, as the archives themselves have been packed more than once.
+FILES: dict[str, tuple[tuple[int, ...], str]] = {
+    "train-images-idx3-ubyte": (
+        (60_000, 28, 28),
+        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    ),
+    "train-labels-idx1-ubyte": (
+        (60_000,),
+        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    ),
+    "t10k-images-idx3-ubyte": (
+        (10_000, 28, 28),
+        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    ),
+    "t10k-labels-idx1-ubyte": (
+        (10_000,),
+        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    ),
+}
+
+
+class MNIST(Dataset):
+    """70,000 handwritten digits of 28x28; the official test images, 5,000 for validation.
+
+    Reference: Gradient-based learning applied to document recognition, Y. LeCun et al., 1998.
+
+    Arguments:
+        seed: decides which of the 60,000 training images are for validation.
+        binarise: "static" draws black and white images once; "dynamic" draws the training images
+            anew in every batch, as papers that report likelihoods do.
+    """
+
+    about: ClassVar[str] = "70,000 handwritten digits, 28x28 grey; the published files"
+    spec = (Factor("digit", "categorical", values=tuple("0123456789")),)
+
+    def __init__(self, *, seed: int = 0, binarise: Binarise = "none") -> None:
+        self.seed, self.binarise = seed, binarise
+        self.stochastic = binarise == "dynamic"
+        train, train_digits, test, test_digits = (
+            read_idx(_find(name), shape=shape, sha256=sha256)
+            for name, (shape, sha256) in FILES.items()
+        )
+        self.factors = np.concatenate([train_digits, test_digits])[:, None].astype(np.float64)
+        n = len(train)
+        self.split = random_split(n, test=0, validation=VALIDATION, seed=seed)
+        self.split["test"] = np.arange(n, n + len(test), dtype=np.int64)
+        grey = np.concatenate([train, test])[..., None]
+        self.images = binarised(grey, self.split, how=binarise)
+
+
+def _find(name: str) -> Path:
+    candidates = [f"{folder}{name}{packed}" for folder in ("mnist/", "") for packed in (".gz", "")]
+    return find_file(candidates, dataset="mnist", source=SOURCE, licence=LICENCE)
+
+
+def read_idx(path: Path, *, shape: tuple[int, ...], sha256: str) -> UInt8Array:
+    """Read an IDX file of bytes, packed by gzip or not, that must have this shape and checksum.
+
+    The format is a magic number 0x00000800 + dimensions, their lengths, then the bytes.
+    """
+    header = struct.pack(f">{1 + len(shape)}I", 0x800 + len(shape), *shape)
+    expected = len(header) + math.prod(shape)
+    with refusing_damage(path):
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            content = stream.read(expected + 1)  # never more, whatever an archive may unpack to
+    if content[:4] != header[:4]:
+        raise DataError(_refusal(path, f"begins with {content[:4].hex()}, not {header[:4].hex()}"))
+    if len(content) < len(header):
+        raise DataError(_refusal(path, "ends early"))
+    if content[: len(header)] != header:
+        found = struct.unpack(f">{len(shape)}I", content[4 : len(header)])
+        raise DataError(_refusal(path, f"has shape {found}, not {shape}"))
+    if len(content) != expected:
+        short = len(content) < expected
+        raise DataError(_refusal(path, "ends early" if short else "has bytes after its end"))
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise DataError(_refusal(path, "its content has another SHA-256 than the published one"))
+    return np.frombuffer(content, np.uint8, offset=len(header)).reshape(shape)
+
+
+def _refusal(path: Path, reason: str) -> str:
+    return f"{path}: {reason}; it is damaged or not the published file: fetch it again"

@@ -1,0 +1,1 @@
+"""Which images make a batch, as a function of seed and step."""

@@ -1,0 +1,1 @@
+"""Simulators that render their images and know their true graph."""

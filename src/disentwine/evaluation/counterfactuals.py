@@ -1,0 +1,164 @@
+"""Counterfactual error vs simulator; sharpness of do-images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from disentwine.core.capabilities import Intervenes
+from disentwine.core.dataset import Dataset, Factor, Simulates
+from disentwine.core.score import Score
+from disentwine.core.types import FloatArray, IndexArray, UInt8Array
+from disentwine.data.simulation import redraw
+from disentwine.metrics.images import sharpness
+from disentwine.metrics.interventions import counterfactual_scores
+
+MOST_IMAGES = 500
+
+
+class Trials(NamedTuple):
+    """Arguments:
+    indices: (n,) images to intervene on.
+    values: for each concept the value (n,) that it is set to in each of them.
+    """
+
+    indices: IndexArray
+    values: dict[str, FloatArray]
+
+
+def draw_trials(
+    concepts: Sequence[str], dataset: Dataset, indices: IndexArray, *, seed: int
+) -> Trials:
+    """Interventions to try a model with, one concept at a time; the same for every model.
+
+    Arguments:
+        concepts: to set.
+        dataset: where values come from.
+        indices: images to choose from; at most `MOST_IMAGES` are taken.
+        seed: of the choice and of the values.
+    """
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(indices)[:MOST_IMAGES]
+    spec = {factor.name: factor for factor in dataset.spec}
+    values = {
+        name: drawn_values(spec[name], dataset.column(name), len(chosen), rng) for name in concepts
+    }
+    return Trials(chosen, values)
+
+
+def drawn_values(
+    factor: Factor, column: FloatArray, n: int, rng: np.random.Generator
+) -> FloatArray:
+    """Half on the data's grid, the values of other images; half off it, drawn evenly between the 2nd
+    and 98th percentile. Only continuous factors have anything off their grid.
+
+    >>> colour = Factor("colour", kind="categorical", values=("red", "blue"))
+    >>> drawn_values(colour, np.ones(5), 3, np.random.default_rng(0))
+    array([1., 1., 1.])
+    """
+    known = column[np.isfinite(column)]
+    least, most = np.quantile(known, [0.02, 0.98])
+    values = rng.uniform(least, most, n)
+    on_grid = np.arange(n) % 2 == 0
+    if factor.kind != "continuous":
+        on_grid[:] = True
+    values[on_grid] = rng.choice(known, on_grid.sum())
+    return values
+
+
+@dataclass(frozen=True)
+class DoImages:
+    """Arguments:
+    concept: that is set.
+    predicted: a model's images.
+    truth: the simulator's.
+    """
+
+    concept: str
+    predicted: UInt8Array
+    truth: UInt8Array
+
+
+def do_images(
+    model: Intervenes, dataset: Dataset, indices: IndexArray, *, seed: int
+) -> tuple[UInt8Array, list[DoImages]]:
+    """The images of `draw_trials`, and for each concept what they would have been.
+
+    Arguments: as for `score_counterfactuals`.
+    """
+    indices, trials = draw_trials(model.concept_names, dataset, indices, seed=seed)
+    factual = dataset.images[indices]
+    return factual, [
+        DoImages(
+            name,
+            predicted=model.do(factual, {name: values}),
+            truth=redraw(dataset, indices, {name: values}).images,
+        )
+        for name, values in trials.items()
+    ]
+
+
+def score_counterfactuals(
+    model: Any, dataset: Dataset, indices: IndexArray, *, seed: int = 0
+) -> list[Score]:
+    """Ratio and share for every concept, half of the values on the data's grid and half off it.
+
+    Nothing is answered for a model that does not intervene or a data set that cannot be redrawn.
+
+    Arguments:
+        model: one that *intervenes*.
+        dataset: one that simulates.
+        indices: which images to intervene on, at most `MOST_IMAGES` of them.
+        seed: of the values.
+    """
+    if not isinstance(model, Intervenes) or not isinstance(dataset, Simulates):
+        return []
+    factual, done = do_images(model, dataset, indices, seed=seed)
+    reconstructed = model.reconstruct(factual)
+    scores = [
+        score
+        for images in done
+        for score in counterfactual_scores(
+            images.concept,
+            predicted=images.predicted,
+            truth=images.truth,
+            factual=factual,
+            reconstructed=reconstructed,
+        )
+    ]
+    about = {
+        "ratio": "error of do-images against the simulator, over that of reconstructions",
+        "share": "the same error over that of the unchanged image",
+    }
+    return [
+        replace(s, details={**s.details, "about": about[s.name.split(":")[0].split("-")[1]]})
+        for s in scores
+    ]
+
+
+def sharpness_scores(
+    model: Any, dataset: Dataset, indices: IndexArray, *, seed: int = 0
+) -> list[Score]:
+    """Of reconstructions beside their originals, and of do-images beside the simulator's.
+
+    Images and interventions are those of `score_counterfactuals`, on all concepts together; nothing
+    is answered for a model that does not intervene or a data set that cannot be redrawn.
+
+    Arguments:
+        model: one that *intervenes*.
+        dataset: one that simulates.
+        indices: which images to choose from.
+        seed: of images and values.
+    """
+    if not isinstance(model, Intervenes) or not isinstance(dataset, Simulates):
+        return []
+    factual, done = do_images(model, dataset, indices, seed=seed)
+    predicted = np.concatenate([images.predicted for images in done])
+    truth = np.concatenate([images.truth for images in done])
+    return [
+        sharpness(model.reconstruct(factual), factual),
+        sharpness(predicted, truth, name="sharpness-do"),
+    ]

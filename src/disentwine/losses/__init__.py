@@ -1,0 +1,1 @@
+"""Loss terms, as functions of tensors."""

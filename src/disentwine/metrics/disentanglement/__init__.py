@@ -1,0 +1,1 @@
+"""Metrics of latents against ground-truth factors."""

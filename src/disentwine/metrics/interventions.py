@@ -1,0 +1,167 @@
+"""Counterfactual ratio/share; effect matrix of interventions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from disentwine.core.dataset import column_index
+from disentwine.core.score import Score
+from disentwine.core.types import FloatArray, UInt8Array
+from disentwine.errors import UsageError
+from disentwine.metrics.images import over, squared_error
+
+
+def counterfactual_scores(
+    concept: str,
+    *,
+    predicted: UInt8Array,
+    truth: UInt8Array,
+    factual: UInt8Array,
+    reconstructed: UInt8Array,
+) -> tuple[Score, Score]:
+    r"""The error of do-images, as a ratio to that of reconstructions and as a share of doing nothing.
+
+    With $e = \overline{(\hat x_{do} - x_{do})^2}$ of a pixel: the ratio is
+    $e \,/\, \overline{(\hat x - x)^2}$, where 1 is perfect, but flatters a model that reconstructs
+    badly; the share is $e \,/\, \overline{(x - x_{do})^2}$, where 0 is perfect and 1 is as good as
+    handing back the image unchanged. Always look at both. A ratio to no error at all is NaN.
+
+    Arguments:
+        concept: the one that was set.
+        predicted: (n, height, width, channels) the model's do-images.
+        truth: the simulator's.
+        factual: the images before the intervention.
+        reconstructed: the model's reconstructions of them.
+
+    >>> import numpy as np
+    >>> black, white = np.zeros((1, 2, 2, 1), np.uint8), np.full((1, 2, 2, 1), 255, np.uint8)
+    >>> ratio, share = counterfactual_scores(
+    ...     "light", predicted=white, truth=white, factual=black, reconstructed=white // 5)
+    >>> ratio.value, share.value
+    (0.0, 0.0)
+    """
+    stacks = {"predicted": predicted, "truth": truth, "reconstructed": reconstructed}
+    for name, stack in stacks.items():
+        if stack.shape != factual.shape or stack.size == 0:
+            raise UsageError(f"{name} has shape {stack.shape}, factual has {factual.shape}")
+    error, own = squared_error(predicted, truth), squared_error(reconstructed, factual)
+    nothing = squared_error(factual, truth)
+    details = {"error": error, "reconstruction_error": own, "doing_nothing": nothing}
+    n = len(factual)
+    return (
+        Score(f"counterfactual-ratio:{concept}", over(error, own), n, details=details),
+        Score(f"counterfactual-share:{concept}", over(error, nothing), n, details=details),
+    )
+
+
+def effect_matrix(
+    concepts: Sequence[str],
+    names: Sequence[str],
+    *,
+    read: ArrayLike,
+    expected: ArrayLike,
+    factual: ArrayLike,
+    read_rebuilt: ArrayLike,
+    read_factual: ArrayLike,
+    scale: ArrayLike,
+    read_truth: ArrayLike | None = None,
+) -> list[Score]:
+    r"""The error of every concept j under an intervention on every concept i, and what leaks.
+
+    With $v$ the value read from the model's do-image and $v^*$ the one that should be there (the
+    value asked for where j is i, the simulator's where j is an effect of i, else the unmoved one),
+    in standard deviations of the label:
+
+    $$E_{ij} = \sqrt{\overline{(v_{ij} - v^*_{ij})^2}},\quad
+    L_{ij} = \sqrt{\overline{(v_{ij} - v_j)^2}}$$
+
+    where $v_j$ is read from the reconstruction. "effect-error:i" is the root mean square of row i
+    of E; "effect-leak" is the $L_{ij}$, of a concept that is not to move, that is furthest above its
+    noise floor, and "effect-leak-causes" the same of causes under an intervention on their effect.
+    The floor of each is the same of the simulator's own images: what the reader alone gets wrong.
+
+    Arguments:
+        concepts: (c) those intervened on.
+        names: (k) those read.
+        read: (c, n, k) read from do-images.
+        expected: (c, n, k) what they should be; NaN where nobody knows.
+        factual: (n, k) the labels before the intervention.
+        read_rebuilt: (n, k) read from reconstructions.
+        read_factual: (n, k) read from the images themselves.
+        scale: (k,) standard deviation of each label.
+        read_truth: (c, n, k) read from the simulator's do-images, where there is one.
+
+    >>> asked, before = np.array([[[1.0, 5.0]]]), np.array([[0.0, 5.0]])
+    >>> error, leak = effect_matrix(
+    ...     ["light"], ["light", "angle"], read=asked + [0.1, 2.0], expected=asked, factual=before,
+    ...     read_rebuilt=before, read_factual=before, scale=[1.0, 2.0], read_truth=asked)
+    >>> leak.value, leak.details["where"]
+    (1.0, 'do(light) moves angle')
+    """
+    shape = np.shape(read)
+    if len(shape) != 3 or (shape[0], shape[2]) != (len(concepts), len(names)) or 0 in shape:
+        raise UsageError(f"read has shape {shape} for {len(concepts)} concepts, {len(names)} names")
+    sigma = _table(scale, (shape[2],), "scale")
+    v, target = (_table(a, shape, n) / sigma for a, n in ((read, "read"), (expected, "expected")))
+    before, rebuilt, own = (
+        _table(array, shape[1:], name) / sigma
+        for array, name in (
+            (factual, "factual"),
+            (read_rebuilt, "read_rebuilt"),
+            (read_factual, "read_factual"),
+        )
+    )
+    still = (target == before).all(axis=1)
+    matrices: dict[str, Any] = {
+        "error": _rms(v - target),
+        "leak": np.where(still, _rms(v - rebuilt), np.nan),
+        "expected_movement": np.abs(target - before).mean(axis=1),
+        "actual_movement": np.abs(v - rebuilt).mean(axis=1),
+    }
+    if read_truth is not None:
+        truth = _table(read_truth, shape, "read_truth") / sigma
+        matrices["error_floor"] = _rms(truth - target)
+        matrices["leak_floor"] = np.where(still, _rms(truth - own), np.nan)
+    n = shape[1]
+    scores = []
+    for i, concept in enumerate(concepts):
+        row = {key: matrix[i] for key, matrix in matrices.items()}
+        floor = None if read_truth is None else _over_known(row["error_floor"])
+        details = {**row, "factors": list(names)}
+        scores.append(
+            Score(f"effect-error:{concept}", _over_known(row["error"]), n, floor, details)
+        )
+    places = [column_index(tuple(names), concept) for concept in concepts]
+    moves = np.zeros((len(names), len(names)), dtype=bool)
+    moves[places] = ~still
+    causes = moves.T[places]
+    excess = matrices["leak"] ** 2 - matrices.get("leak_floor", 0) ** 2
+    about = {"concepts": list(concepts), "factors": list(names), **matrices}
+    for name, pairs in (("effect-leak", still), ("effect-leak-causes", still & causes)):
+        if pairs.any():
+            i, j = divmod(int(np.argmax(np.where(pairs, excess, -np.inf))), len(names))
+            floor = None if read_truth is None else float(matrices["leak_floor"][i, j])
+            where = {"where": f"do({concepts[i]}) moves {names[j]}"}
+            scores.append(Score(name, float(matrices["leak"][i, j]), n, floor, {**where, **about}))
+    return scores
+
+
+def _table(values: ArrayLike, shape: tuple[int, ...], name: str) -> FloatArray:
+    table = np.asarray(values, dtype=np.float64)
+    if table.shape != shape:
+        raise UsageError(f"{name} has shape {table.shape}; it must be {shape}")
+    return table
+
+
+def _rms(difference: FloatArray) -> FloatArray:
+    """Over images, (c, n, k) to (c, k)."""
+    return np.asarray(np.sqrt(np.square(difference).mean(axis=1)))
+
+
+def _over_known(row: FloatArray) -> float:
+    """Root mean square over the concepts for which it is known what they should be."""
+    return float(np.sqrt(np.nanmean(np.square(row))))

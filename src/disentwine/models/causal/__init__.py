@@ -1,0 +1,1 @@
+"""Models of labelled concepts and their causal graph."""

@@ -1,0 +1,247 @@
+"""CausalVAE; linear-SCM base: graph terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import log
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from disentwine.causal.concepts import Discovery
+from disentwine.causal.constraints import NOTHING, Knowledge
+from disentwine.causal.graph import Graph
+from disentwine.causal.interventions import LabelValues
+from disentwine.core.model import Batch, Losses
+from disentwine.core.types import Count, NonNegative, Positive, Share
+from disentwine.losses.acyclicity import acyclicity
+from disentwine.losses.elbo import kl_to_standard_normal
+from disentwine.models.causal.base import CausalModel, Edges, Latents
+from disentwine.nn.distributions import DiagonalGaussian, Likelihood, PixelDecoder
+from disentwine.nn.encoders import ImageShape, Network
+from disentwine.nn.labels import LabelledEncoder, hide_rows
+from disentwine.nn.scm import LinearSCM, MaskLayer
+
+
+class LinearCausalModel(CausalModel[Latents]):
+    r"""Concepts of d numbers each, $z = A^T z + \epsilon$, of which a mask layer makes effects.
+
+    A subclass builds both layers.
+
+    Attributes:
+        dimensions: d.
+        scm: the causal layer, with A.
+    """
+
+    dimensions: int
+    scm: LinearSCM
+
+    @property
+    def graph(self) -> Graph:
+        """What causes what, with A as it is now for weights."""
+        weights = self.scm.A.detach().double().cpu().numpy()
+        return Graph(self.concept_names, weights, self.start.confidence)
+
+    def watched(self) -> dict[str, float]:
+        """A as it is now, edge by edge."""
+        return self.scm.named_weights(self.concept_names)
+
+    def by_concept(self, flat: Tensor) -> Tensor:
+        """(n, k d) to (n, k, d)."""
+        return flat.view(len(flat), -1, self.dimensions)
+
+    def graph_terms(
+        self, z: Tensor, u: Tensor, known: Tensor, *, mask: MaskLayer
+    ) -> dict[str, Tensor]:
+        r"""$H(A)$, $l_u = \|u - A^T u\|^2$ and $l_m = \sum_i \|z_i - g_i(A_i \circ z)\|^2$.
+
+        Concepts without causes have nothing to be explained by and are left out, and so are labels of which
+        a cause's is missing. Labels are
+        standardised here, so that no function need bring $A^T u$ into their range.
+
+        References: CausalVAE, M. Yang et al., 2021, eqs 11 to 13; Causal Representation Learning via WAE,
+        Y. Noh, H. Lee and S. Jung, 2022, eqs 2 to 4.
+
+        Arguments:
+            z: (n, k, d).
+            u: (n, k) standardised labels.
+            known: (n, k) 1 where a label is known, 0 elsewhere.
+            mask: its $g_i$.
+        """
+        A, caused = self.scm.A, self.scm.edges.any(dim=0)
+        whole = known * ((1 - known) @ self.scm.edges.to(known) == 0)
+        return {
+            "acyclicity": acyclicity(A),
+            "l_u": ((u - u @ A) * whole)[:, caused].square().sum(1),
+            "l_m": (z - mask(z, A))[:, caused].square().sum((1, 2)),
+        }
+
+
+class CausalLatents(NamedTuple):
+    r"""(n, k, d) each: exogenous $\epsilon$, endogenous $z = C \epsilon$, $\hat z$ after the mask layer."""
+
+    epsilon: Tensor
+    z: Tensor
+    z_hat: Tensor
+
+
+class CausalVAE(LinearCausalModel[CausalLatents]):
+    r"""$\epsilon = h(x, u) + \zeta$, $z = (I - A^T)^{-1} \epsilon$ (eq. 1),
+    $\hat z_i = g_i(A_i \circ z) + \epsilon_i$ (eq. 2), $x = f(\hat z) + \xi$ (eq. 5); minimise
+    $-\mathrm{ELBO} + \alpha H(A) + \beta l_u + \gamma l_m$ (eq. 14).
+
+    Labels are shown to the encoder for a share of the training images only, so that none are needed
+    afterwards; images without labels are learnt from all the same.
+
+    Reference: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
+    M. Yang et al., 2021.
+
+    Arguments:
+        image_shape, concept_names, label_mean, label_scale, learnt_graph, label_values: `for_data`
+            reads them from the data set; the graph is learnt from its training labels.
+        dimensions: d, numbers a concept.
+        alpha: weight of the acyclicity H(A) (eq. 13).
+        beta: weight of $l_u$, that A explains the labels (eq. 11).
+        gamma: weight of $l_m$, that the mask layer explains z (eq. 12); concepts without causes
+            have nothing to be explained by and are left out.
+        label_deviation: $\lambda_2$ of the prior $p(z_i|u_i) = \mathcal{N}(u_i, \lambda_2^2)$ (eq. 7),
+            1 in the paper; smaller ties concepts more closely to labels.
+        label_dropout: share of training images whose labels the encoder is not shown.
+        edges: the true graph, where it is known: (cause, effect) pairs.
+        knowledge: what else is known of the graph before it is learnt.
+        discovery: how the graph is learnt from an empty start before A's weights are trained with all
+            the rest: "independence" of exogenous terms, or the paper's "least-squares" under an
+            augmented Lagrangian, which is often wrong where labels are determined by others.
+        network: "compact", "normed", "standard" or "mlp".
+        likelihood: "bernoulli" or "gaussian" pixels.
+
+    >>> from disentwine.data import Pendulum
+    >>> pendulum = Pendulum(size=32)
+    >>> model = CausalVAE.for_data(pendulum)
+    >>> model.do(pendulum.images[0], light_angle=60).shape
+    (32, 32, 3)
+    """
+
+    def __init__(
+        self,
+        *,
+        image_shape: ImageShape,
+        concept_names: tuple[str, ...],
+        label_mean: tuple[float, ...],
+        label_scale: tuple[float, ...],
+        learnt_graph: dict[str, Any],
+        label_values: LabelValues = (),
+        dimensions: Count = 4,
+        alpha: NonNegative = 1.0,
+        beta: NonNegative = 1.0,
+        gamma: NonNegative = 1.0,
+        label_deviation: Positive = 1.0,
+        label_dropout: Share = 0.5,
+        edges: Edges | None = None,
+        knowledge: Knowledge = NOTHING,
+        discovery: Discovery = "independence",
+        network: Network = "compact",
+        likelihood: Likelihood = "bernoulli",
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape,
+            concept_names=concept_names,
+            label_mean=label_mean,
+            label_scale=label_scale,
+            learnt_graph=learnt_graph,
+            label_values=label_values,
+        )
+        self.dimensions = dimensions
+        self.alpha, self.beta, self.gamma = alpha, beta, gamma
+        self.label_deviation = label_deviation
+        self.label_dropout = label_dropout
+        self.edges, self.knowledge, self.discovery = edges, knowledge, discovery
+        self.network = network
+        self.likelihood = likelihood
+        k, latent = len(concept_names), len(concept_names) * dimensions
+        self.h = LabelledEncoder(image_shape, labels=k, latent=latent, network=network)
+        self.scm = LinearSCM(torch.tensor(self.start.weights, dtype=torch.float32))
+        self.mask = MaskLayer(self.scm.edges, dimensions=dimensions)
+        self.f = PixelDecoder(latent, image_shape, network=network, likelihood=likelihood)
+
+    def posterior(
+        self, x: Tensor, u: Tensor | None = None, given: Tensor | None = None
+    ) -> DiagonalGaussian:
+        r"""$q(\epsilon|x, u)$, flat (n, k d); labels that are not given are not looked at."""
+        q: DiagonalGaussian = self.h(x, u, given)
+        return q
+
+    def latents(self, epsilon: Tensor) -> CausalLatents:
+        """The causal layer and the mask layer over flat exogenous terms."""
+        epsilon = self.by_concept(epsilon)
+        z = self.scm(epsilon)
+        return CausalLatents(epsilon, z, self.mask(z, self.scm.A) + epsilon)
+
+    def loss(self, batch: Batch) -> Losses:
+        """Every term of eq. 14, in nats; squared distances for $l_u$ and $l_m$."""
+        u, known = self.labels_of(batch)
+        q = self.posterior(batch.x, u, hide_rows(known, self.label_dropout))
+        latents = self.latents(q.sample())
+        terms = {
+            "reconstruction": -self.f.log_likelihood(batch.x, latents.z_hat.flatten(1)),
+            "kl_epsilon": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
+            "kl_z": self._label_divergence(q, self.scm.C, u, known),
+            **self.graph_terms(latents.z, u, known, mask=self.mask),
+        }
+        return Losses(terms, {"acyclicity": self.alpha, "l_u": self.beta, "l_m": self.gamma})
+
+    def _label_divergence(self, q: DiagonalGaussian, C: Tensor, u: Tensor, known: Tensor) -> Tensor:
+        r"""$D_{KL}(q(z|x,u) \,\|\, \prod_i \mathcal{N}(u_i, \lambda_2^2))$ of z = C epsilon, over the labels.
+
+        The covariance of z is $C \Sigma C^T$ with $\det C = 1$, since A is acyclic; where labels of an image
+        are missing, the determinant is that of the block of those known.
+        """
+        lambda_2 = self.label_deviation
+        log_variance = self.by_concept(q.log_variance)
+        mean = self.scm(self.by_concept(q.mean))
+        variance = torch.einsum("ij,njd->nid", C.square(), log_variance.exp())
+        distance = (mean - u[..., None]).square()
+        spread = (variance + distance) / lambda_2**2 - 1
+        if (known == known[:, :1]).all():
+            each = 0.5 * (spread - log_variance) + log(lambda_2)
+            whole: Tensor = (each * known[..., None]).sum((1, 2))
+            return whole
+        covariance = torch.einsum("ij,njd,kj->ndik", C, log_variance.exp(), C)
+        pairs = (known[:, :, None] * known[:, None, :])[:, None]
+        block = covariance * pairs + torch.diag_embed(1 - known)[:, None]
+        each = 0.5 * spread + log(lambda_2)
+        part: Tensor = (each * known[..., None]).sum((1, 2)) - 0.5 * torch.logdet(block).sum(1)
+        return part
+
+    def abduct(self, x: Tensor) -> CausalLatents:
+        return self.latents(self.posterior(x).mean)
+
+    def prior(self, n: int) -> CausalLatents:
+        k = len(self.concept_names) * self.dimensions
+        return self.latents(torch.randn(n, k, device=self.mean.device, dtype=self.mean.dtype))
+
+    def values(self, latents: CausalLatents) -> Tensor:
+        """Of z, which eq. 7 ties to the labels; the mask layer's output is free of them."""
+        return latents.z.mean(-1)
+
+    def move(self, latents: CausalLatents, moved: Mapping[int, Tensor]) -> CausalLatents:
+        """Set concepts at the mask layer's input and output; what they cause follows, in order.
+
+        A concept's d numbers move together, so that setting a concept to the value it has changes
+        nothing; what is not caused by a moved concept is kept to the bit.
+        """
+        A = self.scm.A
+        z, z_hat = list(latents.z.unbind(1)), list(latents.z_hat.unbind(1))
+        for i, value in moved.items():
+            change = (value - latents.z[:, i].mean(-1))[:, None]
+            z[i], z_hat[i] = z[i] + change, z_hat[i] + change
+        for i in self.following(moved):
+            now = torch.stack(z, dim=1)
+            z[i] = torch.einsum("j,njd->nd", A[:, i], now) + latents.epsilon[:, i]
+            z_hat[i] = self.mask.effect(i, now, A) + latents.epsilon[:, i]
+        return CausalLatents(latents.epsilon, torch.stack(z, dim=1), torch.stack(z_hat, dim=1))
+
+    def paint(self, latents: CausalLatents) -> Tensor:
+        image: Tensor = self.f(latents.z_hat.flatten(1))
+        return image

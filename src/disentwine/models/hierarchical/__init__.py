@@ -1,0 +1,1 @@
+"""Ladder and hierarchical VAEs."""

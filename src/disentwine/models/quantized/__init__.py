@@ -1,0 +1,1 @@
+"""Vector-quantized models: VQ-VAE, MCQ-VAE, CT-VAE."""

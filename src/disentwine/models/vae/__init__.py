@@ -1,0 +1,1 @@
+"""Variational autoencoders with one layer of Gaussian latents."""

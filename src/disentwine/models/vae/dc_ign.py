@@ -1,0 +1,103 @@
+"""DC-IGN: weak supervision by batches in which one factor varies and the others are held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from disentwine.core.dataset import Dataset
+from disentwine.core.model import Batch, Losses
+from disentwine.core.types import Count, NonNegative
+from disentwine.errors import DataError
+from disentwine.losses.elbo import kl_to_standard_normal
+from disentwine.models.vae.vae import LatentModel
+from disentwine.nn.distributions import Likelihood
+from disentwine.nn.encoders import ImageShape, Network
+
+
+class DCIGN(LatentModel):
+    r"""A VAE that is told which factor varies in a batch: the codes $z_i$ of the factors that do not
+    are replaced by their mean $\bar z_i$ over the batch before they are decoded (section 3.1), and instead
+    of the decoder's gradient they get $\eta\,(z_i - \bar z_i)$ (section 3.2), which is that of
+    $\frac{\eta}{2} \|z_i - \bar z_i\|^2$.
+
+    No value of any factor is used, only whether it is the same in all of a batch. Where all factors
+    vary, as in validation, this is the evidence lower bound.
+
+    Reference: Deep Convolutional Inverse Graphics Network, T. Kulkarni, W. Whitney, P. Kohli and
+    J. Tenenbaum, 2015.
+
+    Arguments:
+        image_shape: (height, width, channels); `for_data` reads it from the data set.
+        varied: columns of the factors that take turns in varying; `for_data` takes all of them, or
+            those without causes where the graph is known, as effects cannot be held.
+        dimensions: of the code, for each factor.
+        invariance: $\eta$, how strongly codes of held factors are pulled to their mean.
+        network: "compact", "normed", "standard" or "mlp".
+        likelihood: "bernoulli" or "gaussian" pixels.
+
+    >>> model = DCIGN(image_shape=(16, 16, 1), varied=(0, 1))
+    >>> u = torch.tensor([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]])  # the second factor is held
+    >>> model.held(u)
+    tensor([False,  True])
+    """
+
+    fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape", "varied")
+
+    def __init__(
+        self,
+        *,
+        image_shape: ImageShape,
+        varied: tuple[int, ...],
+        dimensions: Count = 1,
+        invariance: NonNegative = 0.01,
+        network: Network = "compact",
+        likelihood: Likelihood = "bernoulli",
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape,
+            latent=dimensions * len(varied),
+            network=network,
+            likelihood=likelihood,
+        )
+        self.varied = varied
+        self.dimensions = dimensions
+        self.invariance = invariance
+
+    @classmethod
+    def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
+        graph, names = dataset.graph, dataset.names
+        varied = [i for i, name in enumerate(names) if graph is None or not graph.in_degree(name)]
+        if not varied:
+            raise DataError(
+                "the data set names no factors, and DC-IGN must know which of them varies in a "
+                "batch: give a table of factors, or train 'vae', which needs none"
+            )
+        return {"image_shape": dataset.image_shape, "varied": tuple(varied)}
+
+    def held(self, u: Tensor) -> Tensor:
+        """Which dimensions of the code belong to factors that are the same in all of a batch, (d,).
+
+        Arguments:
+            u: (n, k) factors; one that is missing is not known to be held.
+        """
+        columns = u[:, list(self.varied)]
+        return (columns == columns[:1]).all(0).repeat_interleave(self.dimensions)
+
+    def loss(self, batch: Batch) -> Losses:
+        """Reconstruction from clamped codes and divergence in nats, and the pull to the mean."""
+        q = self.posterior(batch.x)
+        z = q.sample()
+        held, mean = self.held(batch.u), z.mean(0)
+        clamped = torch.where(held, mean.detach(), z)
+        return Losses(
+            {
+                "reconstruction": -self.reconstruction_log_likelihood(batch.x, clamped),
+                "kl": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
+                "invariance": 0.5 * ((z - mean).square() * held).sum(1),
+            },
+            {"invariance": self.invariance},
+        )

@@ -1,0 +1,158 @@
+"""DIP-VAE-I; DIP-VAE-II."""
+
+from __future__ import annotations
+
+from disentwine.core.model import Batch, Losses
+from disentwine.core.types import Count, NonNegative, NonNegativeInt
+from disentwine.errors import UsageError
+from disentwine.losses.dip import (
+    covariance_of_codes,
+    covariance_of_means,
+    diagonal_penalty,
+    off_diagonal_penalty,
+    third_moment_penalty,
+)
+from disentwine.losses.elbo import kl_to_standard_normal
+from disentwine.losses.schedules import linear
+from disentwine.models.vae.vae import LatentModel
+from disentwine.nn.distributions import Likelihood
+from disentwine.nn.encoders import ImageShape, Network
+
+
+class DIPVAEI(LatentModel):
+    r"""Maximise $\mathrm{ELBO} - \lambda_{od} \sum_{i \neq j} C_{ij}^2 - \lambda_d \sum_i (C_{ii} - 1)^2$
+    with $C = \mathrm{Cov}_{p(x)}[\mu(x)]$ (eq. 6).
+
+    Suits data with at least as many factors as the code has dimensions: all of them are kept alive.
+
+    Reference: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
+    A. Kumar, P. Sattigeri and A. Balakrishnan, 2018.
+
+    Arguments:
+        image_shape: (height, width, channels); `for_data` reads it from the data set.
+        latent: number of latent dimensions.
+        lambda_od: weight of the off-diagonal covariances.
+        lambda_d: weight of the variances; 10 times `lambda_od` for 2D shapes, 50 times for CelebA.
+        start_beta: the divergence's weight at first; 0 if none is given, so that units that were made anew
+            (`fit(..., start=, revive=True)`) find something to say before it costs anything.
+        warm_up_steps: updates over which that weight goes from `start_beta` to 1; without, it is 1.
+        network: "compact", "normed", "standard" or "mlp".
+        likelihood: "bernoulli" or "gaussian" pixels.
+
+    >>> import torch
+    >>> model = DIPVAEI(image_shape=(16, 16, 1), latent=4)
+    >>> model.loss(Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))).weights
+    {'kl': 1.0, 'off_diagonal': 10.0, 'diagonal': 100.0}
+    """
+
+    def __init__(
+        self,
+        *,
+        image_shape: ImageShape,
+        latent: Count = 10,
+        lambda_od: NonNegative = 10.0,
+        lambda_d: NonNegative = 100.0,
+        start_beta: NonNegative | None = None,
+        warm_up_steps: NonNegativeInt | None = None,
+        network: Network = "compact",
+        likelihood: Likelihood = "bernoulli",
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
+        )
+        if start_beta is not None and not warm_up_steps:
+            raise UsageError("start_beta: needs warm_up_steps, over which the weight goes to 1")
+        self.lambda_od = lambda_od
+        self.lambda_d = lambda_d
+        self.start_beta = start_beta
+        self.warm_up_steps = warm_up_steps
+
+    def loss(self, batch: Batch) -> Losses:
+        """The negative evidence lower bound in nats, and the penalties on the covariance."""
+        q = self.posterior(batch.x)
+        C = covariance_of_means(q.mean)
+        return Losses(
+            {
+                "reconstruction": -self.reconstruction_log_likelihood(batch.x, q.sample()),
+                "kl": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
+                "off_diagonal": off_diagonal_penalty(C),
+                "diagonal": diagonal_penalty(C),
+            },
+            {
+                "kl": linear(batch.step, start=self.start_beta, end=1.0, steps=self.warm_up_steps),
+                "off_diagonal": self.lambda_od,
+                "diagonal": self.lambda_d,
+            },
+        )
+
+
+class DIPVAEII(LatentModel):
+    r"""Maximise $\mathrm{ELBO} - \lambda_{od} \sum_{i \neq j} C_{ij}^2 - \lambda_d \sum_i (C_{ii} - 1)^2
+    - \lambda_3 \|m\|^2$ with $C = \mathrm{Cov}_{q(z)}[z]$ (eq. 7) and m the third central moments of $q(z)$.
+
+    Suits data with fewer factors than the code has dimensions: some may stay unused.
+
+    Reference: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
+    A. Kumar, P. Sattigeri and A. Balakrishnan, 2018.
+
+    Arguments:
+        image_shape: (height, width, channels); `for_data` reads it from the data set.
+        latent: number of latent dimensions.
+        lambda_od: weight of the off-diagonal covariances.
+        lambda_d: weight of the variances; as `lambda_od` for 2D shapes, half of it for CelebA.
+        lambda_3: weight of the third moments; 200 for 2D shapes, 0 for CelebA.
+        start_beta: the divergence's weight at first; 0 if none is given. From a large one the code meets few
+            factors at a time, each on an axis of its own, where one that meets all may mix them for good.
+        warm_up_steps: updates over which that weight goes from `start_beta` to 1; without, it is 1.
+        network: "compact", "normed", "standard" or "mlp".
+        likelihood: "bernoulli" or "gaussian" pixels.
+
+    >>> import torch
+    >>> model = DIPVAEII(image_shape=(16, 16, 1), latent=4, lambda_3=200)
+    >>> model.loss(Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))).weights
+    {'kl': 1.0, 'off_diagonal': 5.0, 'diagonal': 5.0, 'third_moments': 200}
+    """
+
+    def __init__(
+        self,
+        *,
+        image_shape: ImageShape,
+        latent: Count = 10,
+        lambda_od: NonNegative = 5.0,
+        lambda_d: NonNegative = 5.0,
+        lambda_3: NonNegative = 0.0,
+        start_beta: NonNegative | None = None,
+        warm_up_steps: NonNegativeInt | None = None,
+        network: Network = "compact",
+        likelihood: Likelihood = "bernoulli",
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
+        )
+        if start_beta is not None and not warm_up_steps:
+            raise UsageError("start_beta: needs warm_up_steps, over which the weight goes to 1")
+        self.lambda_od = lambda_od
+        self.lambda_d = lambda_d
+        self.start_beta = start_beta
+        self.warm_up_steps = warm_up_steps
+        self.lambda_3 = lambda_3
+
+    def loss(self, batch: Batch) -> Losses:
+        """The negative evidence lower bound in nats, and the penalties on the moments of q(z)."""
+        q = self.posterior(batch.x)
+        C = covariance_of_codes(q.mean, q.log_variance)
+        return Losses(
+            {
+                "reconstruction": -self.reconstruction_log_likelihood(batch.x, q.sample()),
+                "kl": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
+                "off_diagonal": off_diagonal_penalty(C),
+                "diagonal": diagonal_penalty(C),
+                "third_moments": third_moment_penalty(q.mean, q.log_variance),
+            },
+            {
+                "kl": linear(batch.step, start=self.start_beta, end=1.0, steps=self.warm_up_steps),
+                "off_diagonal": self.lambda_od,
+                "diagonal": self.lambda_d,
+                "third_moments": self.lambda_3,
+            },
+        )

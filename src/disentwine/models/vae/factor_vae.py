@@ -1,0 +1,89 @@
+"""FactorVAE: codes that a discriminator cannot tell from independent ones."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from disentwine.core.capabilities import OpponentTraining
+from disentwine.core.model import Batch, Losses
+from disentwine.core.types import Count, NonNegative, Positive
+from disentwine.losses.adversarial import discriminator_loss, permute_dimensions
+from disentwine.losses.elbo import kl_to_standard_normal
+from disentwine.models.vae.vae import LatentModel
+from disentwine.nn.distributions import Likelihood
+from disentwine.nn.encoders import ImageShape, Network, perceptron
+
+HIDDEN_LAYERS = 6
+
+
+class FactorVAE(LatentModel):
+    r"""Maximise $\mathbb{E}_{q(z|x)} \log p(x|z) - D_{KL}(q(z|x) \,\|\, p(z))
+    - \gamma D_{KL}(q(z) \,\|\, \bar q(z))$ with $\bar q(z) = \prod_j q(z_j)$ (eq. 2). The last
+    term, the total correlation, is $\mathbb{E}_{q(z)} \log \frac{D(z)}{1 - D(z)}$ for a discriminator D that
+    tells codes from permuted codes (eq. 3).
+
+    The discriminator learns from a batch that the model is not updated by. Algorithm 2 permutes the codes
+    of yet another one; here they are those of the same batch, so that the two samples have the same
+    marginals and differ in nothing but their dependence.
+
+    Reference: Disentangling by Factorising, H. Kim and A. Mnih, 2018.
+
+    Arguments:
+        image_shape: (height, width, channels); `for_data` reads it from the data set.
+        latent: number of latent dimensions.
+        gamma: weight of the total correlation; the paper takes 35 for 2D shapes.
+        network: "compact", "normed", "standard" or "mlp".
+        likelihood: "bernoulli" or "gaussian" pixels.
+        opponent_units: of each of the discriminator's six hidden layers.
+        opponent_learning_rate: of the discriminator's Adam.
+
+    >>> import torch
+    >>> model = FactorVAE(image_shape=(16, 16, 1), latent=4, opponent_units=32)
+    >>> batch = Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))
+    >>> model.loss(batch).weights, list(model.opponent_loss(batch).terms)
+    ({'total_correlation': 35.0}, ['cross_entropy'])
+    """
+
+    def __init__(
+        self,
+        *,
+        image_shape: ImageShape,
+        latent: Count = 10,
+        gamma: NonNegative = 35.0,
+        network: Network = "compact",
+        likelihood: Likelihood = "bernoulli",
+        opponent_units: Count = 1000,
+        opponent_learning_rate: Positive = 1e-4,
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
+        )
+        self.gamma = gamma
+        self.opponent_units = opponent_units
+        self.opponent_learning_rate = opponent_learning_rate
+        self.opponent = perceptron([latent, *[opponent_units] * HIDDEN_LAYERS, 1], slope=0.2)
+        self.opponent_training = OpponentTraining(opponent_learning_rate, betas=(0.5, 0.9))
+
+    def discriminate(self, z: Tensor) -> Tensor:
+        r"""$\log \frac{D(z)}{1 - D(z)}$ of codes (n, latent), (n,) nats."""
+        logits: Tensor = self.opponent(z)
+        return logits[:, 0]
+
+    def loss(self, batch: Batch) -> Losses:
+        """The negative evidence lower bound and the estimated total correlation, in nats."""
+        q = self.posterior(batch.x)
+        z = q.sample()
+        terms = {
+            "reconstruction": -self.reconstruction_log_likelihood(batch.x, z),
+            "kl": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
+            "total_correlation": self.discriminate(z),
+        }
+        return Losses(terms, {"total_correlation": self.gamma})
+
+    def opponent_loss(self, batch: Batch) -> Losses:
+        """The cross-entropy of telling codes from permuted codes (algorithm 2)."""
+        z = self.posterior(batch.x).sample()
+        permuted = permute_dimensions(z)
+        return Losses(
+            {"cross_entropy": discriminator_loss(self.discriminate(z), self.discriminate(permuted))}
+        )

@@ -1,0 +1,279 @@
+"""Conv encoders/decoders; image <-> grid-of-vectors conv nets; ENCODERS/DECODERS table; MLP builders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Literal
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+ImageShape = tuple[int, int, int]
+
+
+"""(height, width, channels)"""
+
+
+Between = Callable[[int], tuple[nn.Module, ...]]
+
+
+"""What stands between two layers, the first of them that wide."""
+
+
+class PadToMultiple(nn.Module):
+    """Repeat the border until height and width are multiples of `factor`.
+
+    >>> import torch
+    >>> PadToMultiple(16)(torch.zeros(1, 1, 28, 28)).shape
+    torch.Size([1, 1, 32, 32])
+    """
+
+    def __init__(self, factor: int) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: Tensor) -> Tensor:
+        height, width = (-size % self.factor for size in x.shape[-2:])
+        return F.pad(x, (0, width, 0, height), mode="replicate") if height or width else x
+
+
+class CropTo(nn.Module):
+    """Keep the upper left `height` x `width` pixels: the inverse of `PadToMultiple`."""
+
+    def __init__(self, height: int, width: int) -> None:
+        super().__init__()
+        self.height, self.width = height, width
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[..., : self.height, : self.width]
+
+
+def kinked(width: int) -> tuple[nn.Module, ...]:
+    """A rectifier, as in most papers."""
+    return (nn.ReLU(),)
+
+
+def normed(width: int) -> tuple[nn.Module, ...]:
+    """Groups of features brought to mean 0 and variance 1, then a smooth rectifier."""
+    return nn.GroupNorm(math.gcd(width, 8), width), nn.SiLU()
+
+
+def _grid(image_shape: ImageShape, factor: int) -> tuple[int, int]:
+    height, width, _ = image_shape
+    return math.ceil(height / factor), math.ceil(width / factor)
+
+
+def standard_encoder(image_shape: ImageShape, out_features: int) -> nn.Sequential:
+    """Four strided 4x4 convolutions and a hidden layer: the network most papers of the field share.
+
+    Reference: Understanding disentangling in beta-VAE, C. Burgess et al., 2018, appendix A.
+    """
+    rows, columns = _grid(image_shape, 16)
+    return nn.Sequential(
+        PadToMultiple(16),
+        *(nn.Conv2d(image_shape[2], 32, 4, 2, 1), nn.ReLU()),
+        *(nn.Conv2d(32, 32, 4, 2, 1), nn.ReLU()),
+        *(nn.Conv2d(32, 64, 4, 2, 1), nn.ReLU()),
+        *(nn.Conv2d(64, 64, 4, 2, 1), nn.ReLU()),
+        nn.Flatten(),
+        *(nn.Linear(64 * rows * columns, 256), nn.ReLU()),
+        nn.Linear(256, out_features),
+    )
+
+
+def standard_decoder(in_features: int, image_shape: ImageShape) -> nn.Sequential:
+    """The mirror of `standard_encoder`; returns logits or means (n, channels, height, width)."""
+    height, width, channels = image_shape
+    rows, columns = _grid(image_shape, 16)
+    return nn.Sequential(
+        *(nn.Linear(in_features, 256), nn.ReLU()),
+        *(nn.Linear(256, 64 * rows * columns), nn.ReLU()),
+        nn.Unflatten(1, (64, rows, columns)),
+        *(nn.ConvTranspose2d(64, 64, 4, 2, 1), nn.ReLU()),
+        *(nn.ConvTranspose2d(64, 32, 4, 2, 1), nn.ReLU()),
+        *(nn.ConvTranspose2d(32, 32, 4, 2, 1), nn.ReLU()),
+        nn.ConvTranspose2d(32, channels, 4, 2, 1),
+        CropTo(height, width),
+    )
+
+
+def compact_encoder(
+    image_shape: ImageShape, out_features: int, *, between: Between = kinked
+) -> nn.Sequential:
+    """Fold 4x4 pixels into channels first, so that no convolution runs at full resolution.
+
+    The opening layer is a pixel-unshuffle and a 1x1 convolution in one. On a processor this
+    network reaches a given reconstruction error in less than half the time of the standard one.
+    """
+    rows, columns = _grid(image_shape, 16)
+    return nn.Sequential(
+        PadToMultiple(16),
+        *(nn.Conv2d(image_shape[2], 32, 4, 4), *between(32)),
+        *(nn.Conv2d(32, 32, 4, 2, 1), *between(32)),
+        *(nn.Conv2d(32, 32, 4, 2, 1), *between(32)),
+        nn.Flatten(),
+        *(nn.Linear(32 * rows * columns, 256), *between(256)),
+        nn.Linear(256, out_features),
+    )
+
+
+def compact_decoder(
+    in_features: int, image_shape: ImageShape, *, between: Between = kinked
+) -> nn.Sequential:
+    """The mirror of `compact_encoder`: channels are unfolded into 4x4 pixels last."""
+    height, width, channels = image_shape
+    rows, columns = _grid(image_shape, 16)
+    return nn.Sequential(
+        *(nn.Linear(in_features, 256), *between(256)),
+        *(nn.Linear(256, 32 * rows * columns), *between(32 * rows * columns)),
+        nn.Unflatten(1, (32, rows, columns)),
+        *(nn.ConvTranspose2d(32, 32, 4, 2, 1), *between(32)),
+        *(nn.ConvTranspose2d(32, 16, 4, 2, 1), *between(16)),
+        *(nn.Conv2d(16, 16 * channels, 3, padding=1), nn.PixelShuffle(4)),
+        CropTo(height, width),
+    )
+
+
+Reduction = Literal[4, 8, 16]
+
+
+"""Pixels of an image's side for one of the grid's."""
+
+
+class Sum(nn.ModuleList):
+    """What several modules make of the same, added."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, *others = self
+        total: Tensor = first(x)
+        for other in others:
+            total = total + other(x)
+        return total
+
+
+def grid_of(image_shape: ImageShape, reduction: Reduction) -> tuple[int, int]:
+    """Rows and columns of the grid.
+
+    >>> grid_of((64, 60, 3), 16)
+    (4, 4)
+    """
+    height, width, _ = image_shape
+    return math.ceil(height / reduction), math.ceil(width / reduction)
+
+
+def grid_encoder(
+    image_shape: ImageShape, out_channels: int, *, reduction: Reduction, width: int
+) -> nn.Sequential:
+    """Images to (n, out_channels, rows, columns); 4x4 pixels are folded into channels first.
+
+    A linear map of each position's own pixels is added: it learns colours and places in few updates,
+    and leaves to the convolutions what is not linear.
+
+    >>> import torch
+    >>> encoder = grid_encoder((64, 64, 3), 32, reduction=8, width=48)
+    >>> encoder(torch.zeros(2, 3, 64, 64)).shape
+    torch.Size([2, 32, 8, 8])
+    """
+    channels = image_shape[2]
+    convolutions = nn.Sequential(
+        nn.Conv2d(channels, width, 4, 4),
+        *(
+            layer
+            for _ in range(_halvings(reduction))
+            for layer in (*normed(width), nn.Conv2d(width, width, 4, 2, 1))
+        ),
+        _residual(width),
+        *normed(width),
+        nn.Conv2d(width, out_channels, 1),
+    )
+    linear = nn.Conv2d(channels, out_channels, reduction, reduction)
+    return nn.Sequential(PadToMultiple(reduction), Sum([linear, convolutions]))
+
+
+def grid_decoder(
+    in_channels: int, image_shape: ImageShape, *, reduction: Reduction, width: int
+) -> nn.Sequential:
+    """The mirror of `grid_encoder`; returns logits or means (n, channels, height, width)."""
+    height, columns, channels = image_shape
+    convolutions = nn.Sequential(
+        nn.Conv2d(in_channels, width, 3, padding=1),
+        _residual(width),
+        *(
+            layer
+            for _ in range(_halvings(reduction))
+            for layer in (*normed(width), nn.ConvTranspose2d(width, width, 4, 2, 1))
+        ),
+        *normed(width),
+        *(nn.Conv2d(width, 16 * channels, 3, padding=1), nn.PixelShuffle(4)),
+    )
+    linear = nn.Sequential(
+        nn.Conv2d(in_channels, reduction**2 * channels, 1), nn.PixelShuffle(reduction)
+    )
+    return nn.Sequential(Sum([linear, convolutions]), CropTo(height, columns))
+
+
+def _residual(width: int) -> Sum:
+    """x + f(x), with a 3x3 and a 1x1 convolution for f."""
+    f = nn.Sequential(
+        *(*normed(width), nn.Conv2d(width, width, 3, padding=1)),
+        *(nn.SiLU(), nn.Conv2d(width, width, 1)),
+    )
+    return Sum([nn.Identity(), f])
+
+
+def _halvings(reduction: Reduction) -> int:
+    return int(math.log2(reduction)) - 2
+
+
+HIDDEN = (512, 256)
+
+
+def perceptron(sizes: Sequence[int], *, slope: float = 0.0) -> nn.Sequential:
+    """Linear layers of the given sizes with ReLU between them, leaky where a slope is given.
+
+    >>> perceptron([784, 512, 20])[0]
+    Linear(in_features=784, out_features=512, bias=True)
+    """
+    layers: list[nn.Module] = []
+    for fan_in, fan_out in pairwise(sizes):
+        layers += [nn.Linear(fan_in, fan_out), nn.LeakyReLU(slope) if slope else nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def mlp_encoder(image_shape: ImageShape, out_features: int) -> nn.Sequential:
+    """Flatten, then two hidden layers."""
+    return nn.Sequential(nn.Flatten(), *perceptron([math.prod(image_shape), *HIDDEN, out_features]))
+
+
+def mlp_decoder(in_features: int, image_shape: ImageShape) -> nn.Sequential:
+    """The mirror of `mlp_encoder`; returns logits or means (n, channels, height, width)."""
+    height, width, channels = image_shape
+    return nn.Sequential(
+        *perceptron([in_features, *reversed(HIDDEN), math.prod(image_shape)]),
+        nn.Unflatten(1, (channels, height, width)),
+    )
+
+
+Network = Literal["compact", "normed", "standard", "mlp"]
+
+
+"""`normed` is `compact` with normalised layers: it bears three times the learning rate."""
+
+
+ENCODERS: dict[Network, Callable[[ImageShape, int], nn.Module]] = {
+    "compact": compact_encoder,
+    "normed": partial(compact_encoder, between=normed),
+    "standard": standard_encoder,
+    "mlp": mlp_encoder,
+}
+
+
+DECODERS: dict[Network, Callable[[int, ImageShape], nn.Module]] = {
+    "compact": compact_decoder,
+    "normed": partial(compact_decoder, between=normed),
+    "standard": standard_decoder,
+    "mlp": mlp_decoder,
+}

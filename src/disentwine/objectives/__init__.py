@@ -1,1 +1,0 @@
-"""Loss terms as functions of tensors, one value a sample; they know no model."""

@@ -1,0 +1,225 @@
+"""A run whose weights are loaded, and what is known of the images that were looked at."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from disentwine.core.capabilities import Abducts, Decodes, Intervenes, Layered, Quantizes
+from disentwine.core.dataset import Dataset, Simulates
+from disentwine.core.model import Model
+from disentwine.core.types import FloatArray, IndexArray, UInt8Array
+from disentwine.data.splits import examples
+from disentwine.errors import UsageError
+from disentwine.nn.images import to_uint8, to_unit_range
+from disentwine.serve.controls import describe_concepts, describe_layers
+from disentwine.serve.schema import Concept, LatentLayer
+from disentwine.serve.uploads import data_url
+
+REMEMBERED = 64
+"""Images of which codes and reconstructions are kept."""
+
+TELLING = 128
+"""Test images that tell how far the numbers of a code reach, and which of them say something."""
+
+
+class MissingError(LookupError):
+    """There is no such run, image or capability."""
+
+
+class Opened:
+    """A model with the weights of one checkpoint, and the data it was trained on.
+
+    Arguments:
+        model: in evaluation mode.
+        dataset: None where the data are not at hand; then only pictures sent along can be looked at.
+        step: of the checkpoint.
+        missing: why the data are not at hand.
+    """
+
+    def __init__(
+        self, model: Model, dataset: Dataset | None, step: int, *, missing: str = ""
+    ) -> None:
+        self.model = model
+        self.dataset = dataset
+        self.step = step
+        self.missing = missing
+        self._seen: OrderedDict[str, Seen] = OrderedDict()
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(height, width, channels) of its images."""
+        shape: Any = self.model.image_shape
+        height, width, channels = shape
+        return height, width, channels
+
+    @cached_property
+    def examples(self) -> IndexArray:
+        """Indices of held-out images, in an order that is random but always the same."""
+        return np.zeros(0, dtype=np.int64) if self.dataset is None else examples(self.dataset.split)
+
+    @cached_property
+    def concepts(self) -> list[Concept]:
+        """Its sliders."""
+        return describe_concepts(self.model, self.dataset)
+
+    @property
+    def intervening(self) -> Intervenes:
+        """The model, if it has concepts."""
+        if not isinstance(self.model, Intervenes):
+            raise MissingError("this model has no concepts, so nothing can be set")
+        return self.model
+
+    @property
+    def simulator(self) -> Simulates | None:
+        """The data set, if it can draw what would have been."""
+        return self.dataset if isinstance(self.dataset, Simulates) else None
+
+    @cached_property
+    def code_ranges(self) -> FloatArray:
+        """(d, 2) between which each number of the code stays, for all but 2 % of test images; of names
+        out of a codebook, all."""
+        if isinstance(self.model, Quantizes):
+            return np.tile([0.0, self.model.codes - 1.0], (self.latents or 0, 1))
+        pictures = self._pictures
+        if not len(pictures):
+            return np.tile([-3.0, 3.0], (self.latents or 0, 1))
+        codes = self.model.represent(pictures)
+        return np.quantile(np.asarray(codes, dtype=np.float64), [0.01, 0.99], axis=0).T
+
+    @cached_property
+    def latent_layers(self) -> list[LatentLayer]:
+        """The layers of the code, for models that have several."""
+        return describe_layers(self.model, self._pictures)
+
+    @property
+    def _pictures(self) -> UInt8Array:
+        """Some test images that tell of the code; none where the data are not at hand."""
+        if self.dataset is None:
+            return np.zeros((0, *self.shape), dtype=np.uint8)
+        return self.dataset.images[self.examples[:TELLING]]
+
+    @cached_property
+    def latents(self) -> int | None:
+        """How many numbers of the code can be moved; None for models that cannot paint from them."""
+        if self.movable is None and not isinstance(self.model, Decodes):
+            return None
+        return len(self.model.represent(np.zeros(self.shape, dtype=np.uint8)))
+
+    @property
+    def movable(self) -> FloatArray | None:
+        """(k,) what a step of one is in each concept's own unit, for models whose code is concepts."""
+        scale = getattr(self.model, "label_scale", None)
+        if scale is None or not isinstance(self.model, Abducts):
+            return None
+        return np.asarray(scale, dtype=np.float64)
+
+    @property
+    def latent_names(self) -> list[str]:
+        """What each number of the code is called."""
+        if self.movable is not None and isinstance(self.model, Intervenes):
+            return list(self.model.concept_names)
+        if isinstance(self.model, Layered):
+            return [f"layer {layer}, z{i}" for i, layer in enumerate(self.model.unit_layers)]
+        return [f"z{i}" for i in range(self.latents or 0)]
+
+    def look(self, image: str, upload: Callable[[str, tuple[int, int, int]], UInt8Array]) -> Seen:
+        """What is known of an image, inferred when it is first looked at.
+
+        Arguments:
+            image: "t-17" for a held-out image, "u-..." for one that was sent.
+            upload: reads the latter at the size wanted, or raises `KeyError`.
+        """
+        if image in self._seen:
+            self._seen.move_to_end(image)
+            return self._seen[image]
+        seen = self._first_look(image, upload)
+        self._seen[image] = seen
+        if len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+        return seen
+
+    def _first_look(
+        self, image: str, upload: Callable[[str, tuple[int, int, int]], UInt8Array]
+    ) -> Seen:
+        kind, _, name = image.partition("-")
+        if kind == "u":
+            try:
+                return Seen(self.model, upload(image, self.shape))
+            except KeyError:
+                raise MissingError("that picture is no longer kept; send it again") from None
+        number = int(name) if name.isascii() and name.isdecimal() and len(name) < 12 else -1
+        if self.dataset is None:
+            why = f" ({self.missing})" if self.missing else ""
+            raise MissingError(f"this run's data are not at hand; send a picture of your own{why}")
+        if kind != "t" or not 0 <= number < len(self.examples):
+            raise MissingError(
+                f"there is no such image; choose from t-0 to t-{len(self.examples) - 1}"
+            )
+        index = int(self.examples[number])
+        return Seen(self.model, self.dataset.images[index], index)
+
+
+class Seen:
+    """An image, and what the model infers from it alone.
+
+    Arguments:
+        model: that looks at it.
+        picture: (height, width, channels).
+        index: its place in the data set; None for a picture that was sent.
+    """
+
+    def __init__(self, model: Model, picture: UInt8Array, index: int | None = None) -> None:
+        self.model = model
+        self.picture = picture
+        self.index = index
+        self.after_actions: dict[tuple[str, ...], str] = {}
+
+    @cached_property
+    def latents(self) -> Any:
+        """All that is kept under an intervention, for models that *abduct*."""
+        assert isinstance(self.model, Abducts)
+        weight = next(self.model.parameters())
+        with torch.no_grad():
+            return self.model.abduct(to_unit_range(torch.from_numpy(self.picture)[None]).to(weight))
+
+    @cached_property
+    def codes(self) -> FloatArray:
+        """(d,) what the model represents it by."""
+        return np.asarray(self.model.represent(self.picture), dtype=np.float64)
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """(k,) the concepts that the model reads from it, in their own units."""
+        if isinstance(self.model, Abducts):
+            return self.model.read(self.latents)[0].double().cpu().numpy()
+        if not isinstance(self.model, Intervenes):
+            raise UsageError("this model has no concepts")
+        return np.asarray(self.model.concepts(self.picture), dtype=np.float64)
+
+    @cached_property
+    def reconstruction(self) -> UInt8Array:
+        if isinstance(self.model, Abducts):
+            return paint(self.model, self.latents)
+        painted: UInt8Array = self.model.reconstruct(self.picture)
+        return painted
+
+    @cached_property
+    def original_url(self) -> str:
+        return data_url(self.picture)
+
+    @cached_property
+    def reconstruction_url(self) -> str:
+        return data_url(self.reconstruction)
+
+
+def paint(model: Abducts, latents: Any) -> UInt8Array:
+    """The one picture of these latents."""
+    with torch.no_grad():
+        picture: UInt8Array = to_uint8(model.paint(latents))[0].cpu().numpy()
+    return picture

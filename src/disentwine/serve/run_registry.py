@@ -1,0 +1,267 @@
+"""Served runs, reloaded while training; strip absolute paths from messages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import Any
+from weakref import WeakValueDictionary
+
+from disentwine.core.capabilities import capabilities
+from disentwine.core.dataset import Dataset, Simulates
+from disentwine.core.model import Model
+from disentwine.core.random import GENERATOR
+from disentwine.data import DATASETS
+from disentwine.errors import DisentwineError, warn
+from disentwine.runs.checkpoint import checkpoint_steps
+from disentwine.runs.run import RECIPE, Run
+from disentwine.serve.loaded_run import MissingError, Opened
+from disentwine.serve.schema import RunSummary
+
+ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/[^/\s:;,'\"()]+)+")
+
+
+"""A path from the root, but not one of an address on the web."""
+
+
+def as_path(text: Any) -> PurePath | None:
+    """A text that is a path from the root, of this system or of Windows, as one.
+
+    >>> as_path("/home/ann smith/photos").name, as_path("photos"), as_path(r"C:\\photos").name
+    ('photos', None, 'photos')
+    """
+    if not isinstance(text, str):
+        return None
+    kinds = (PurePosixPath(text), PureWindowsPath(text))
+    return next((path for path in kinds if path.is_absolute()), None)
+
+
+def paths_in(value: Any) -> list[PurePath]:
+    """All paths from the root among texts in mappings and lists."""
+    if isinstance(value, Mapping):
+        return [path for item in value.values() for path in paths_in(item)]
+    if isinstance(value, list | tuple):
+        return [path for item in value for path in paths_in(item)]
+    path = as_path(value)
+    return [] if path is None else [path]
+
+
+def named(value: Any) -> Any:
+    """The same, with the last name of every path from the root in its place.
+
+    >>> named({"name": "folder", "path": "/home/ann/photos"})
+    {'name': 'folder', 'path': 'photos'}
+    """
+    if isinstance(value, Mapping):
+        return {key: named(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [named(item) for item in value]
+    path = as_path(value)
+    return value if path is None else path.name
+
+
+def without_paths(text: str, known: Iterable[PurePath] = ()) -> str:
+    """A text with the last name of every path from the root in its place.
+
+    Arguments:
+        text: what is told.
+        known: paths that may be in it, also such as no pattern tells where they end.
+
+    >>> without_paths("/a b/c: no such folder; see https://x.org/y", [PurePosixPath("/a b/c")])
+    'c: no such folder; see https://x.org/y'
+    """
+    names: dict[str, str] = {}
+    for path in known:
+        name = Path(path).resolve().name
+        names |= {str(path): name, str(Path(path).resolve()): name}
+    for told in sorted(names.keys() - {".", ".."}, key=len, reverse=True):
+        text = text.replace(told, names[told])
+    return ABSOLUTE.sub(lambda path: PurePosixPath(path[0]).name, text)
+
+
+FRESH_SECONDS = 1.0
+
+
+"""How long a run's weights are believed to be the newest."""
+
+
+class Shelf:
+    """Data sets, shared between the runs that learnt from the same, and let go with the last of them."""
+
+    def __init__(self) -> None:
+        self._kept: WeakValueDictionary[str, Dataset] = WeakValueDictionary()
+
+    def find(self, run: Run) -> Dataset:
+        """The data set of a run; an error says why it is not at hand."""
+        key = json.dumps(run.recipe.data, sort_keys=True)
+        dataset = self._kept.get(key)
+        if dataset is None:
+            dataset = self._kept[key] = run.dataset
+        return dataset
+
+
+class Entry:
+    """One run that is served.
+
+    Arguments:
+        path: the run folder.
+        shelf: where its data set is found.
+    """
+
+    def __init__(self, path: Path, shelf: Shelf) -> None:
+        self.path = path
+        self.shelf = shelf
+        self.id = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
+        self.run = Run(path)
+        self._born = born(path)
+        self.opened: Opened | None = None
+        self._saved: list[int] = []
+        self._looked = 0.0
+        self._settled = False
+        self._known: list[str] = []
+
+    @property
+    def name(self) -> str:
+        return self.path.resolve().name
+
+    @property
+    def finished(self) -> bool:
+        """Whether its training is; not where that cannot be read, so that others are listed still."""
+        try:
+            return self.run.finished
+        except DisentwineError:
+            return False
+
+    @property
+    def stale(self) -> bool:
+        """Whether it is time to look for newer weights; a finished run has its last."""
+        self.renew()
+        if self.opened is None:
+            return True
+        return not self._settled and time.monotonic() - self._looked > FRESH_SECONDS
+
+    def renew(self) -> None:
+        """Forget what is known of a run if another was trained in its folder since."""
+        now = born(self.path)
+        if now is None or now == self._born:
+            return
+        try:
+            run = Run(self.path)
+            _ = run.recipe
+        except DisentwineError:
+            return
+        self.run, self._born, self.opened = run, now, None
+        self._saved, self._settled, self._known = [], False, []
+
+    def open(self) -> Opened:
+        """Load the weights, or newer ones where training has saved some."""
+        self._looked = time.monotonic()
+        began = born(self.path)  # another run may come into the folder while this one is read
+        settled = self.finished
+        saved = checkpoint_steps(self.run.checkpoints)
+        if self.opened is not None and saved == self._saved:
+            self._settled = settled
+            return self.opened
+        try:
+            run = self.reread()
+            if not saved:
+                raise MissingError(f"{self.name} has no checkpoint yet: let it train for a while")
+            model, step = _built(run), run.checkpoint.step
+        except (DisentwineError, MissingError) as error:
+            # Training may have removed it between the listing and the reading, or somebody the folder.
+            if self.opened is not None:
+                return self.opened
+            raise MissingError(self.without_paths(error)) from error
+        if self.opened is None:
+            dataset, missing = self._data(run)
+            self.opened = Opened(model, dataset, step, missing=missing)
+        elif self.opened.step != step:
+            before = self.opened
+            self.opened = Opened(model, before.dataset, step, missing=before.missing)
+        self.run, self._born, self._saved, self._settled = run, began, saved, settled
+        return self.opened
+
+    def reread(self) -> Run:
+        """The run as it is on disk now."""
+        if not self.path.is_dir():
+            raise MissingError(f"{self.name}: its folder is gone; bring it back, or serve it anew")
+        return Run(self.path)
+
+    def without_paths(self, error: Exception) -> str:
+        """What an error says, but not where on this machine: visitors may be strangers."""
+        return without_paths(str(error), [self.path, *paths_in(asdict(self.run.recipe))])
+
+    def _data(self, run: Run) -> tuple[Dataset | None, str]:
+        """Its data set, or why there is none: pictures that are sent can be looked at without."""
+        try:
+            return self.shelf.find(run), ""
+        except DisentwineError as error:
+            warn(f"{self.name}: its data are not at hand, only pictures that are sent: {error}")
+            return None, self.without_paths(error)
+
+    def summary(self) -> RunSummary:
+        """What the list of runs says of it."""
+        self.renew()
+        recipe = self.run.recipe
+        simulated = DATASETS.get(recipe.data["name"])
+        return RunSummary(
+            id=self.id,
+            name=self.name,
+            model=recipe.model["name"],
+            data=recipe.data["name"],
+            capabilities=self._capabilities(),
+            finished=self.finished,
+            steps=recipe.training["steps"],
+            simulator=simulated is not None and issubclass(simulated, Simulates),
+        )
+
+    def _capabilities(self) -> list[str]:
+        """What its model can do; nothing is known before the first checkpoint."""
+        if not self._known:
+            try:
+                model = self.opened.model if self.opened else _built(Run(self.path))
+            except DisentwineError:
+                return []
+            names = (name.replace(" ", "-") for name in capabilities(model))
+            self._known = ["represents", *names]
+        return self._known
+
+
+def born(path: Path) -> tuple[int, int] | None:
+    """What tells a run from another one in the same folder: its recipe is written once."""
+    try:
+        recipe = (path / RECIPE).stat()
+    except OSError:
+        return None
+    return recipe.st_ino, recipe.st_mtime_ns
+
+
+def _built(run: Run) -> Model:
+    """The model of a run; what it draws for weights that are then replaced disturbs nobody."""
+    _ = run.checkpoint  # reading it takes longest, and draws nothing
+    with GENERATOR:
+        return run.model
+
+
+class Library:
+    """All runs that are served, by an id that tells nothing of where they are.
+
+    Arguments:
+        paths: run folders.
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        shelf = Shelf()
+        self.entries = {entry.id: entry for entry in (Entry(path, shelf) for path in paths)}
+        for entry in self.entries.values():
+            _ = entry.run.recipe  # a recipe that cannot be read is told before anything is served
+
+    def find(self, name: str) -> Entry:
+        if name not in self.entries:
+            raise MissingError("there is no such run; GET /api/runs lists those there are")
+        return self.entries[name]

@@ -1,0 +1,1 @@
+"""The CausalVAE, CausalWAE and few-labels studies."""

@@ -1,0 +1,361 @@
+"""CausalVAE study; notes on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from disentwine.core.capabilities import Intervenes
+from disentwine.core.dataset import Simulates
+from disentwine.core.score import Score
+from disentwine.core.types import FloatArray
+from disentwine.evaluation.effects import effect_scores
+from disentwine.evaluation.evaluate import LIMIT, evaluate
+from disentwine.evaluation.probes import CONCEPT_PROBE_STEPS as STEPS_OF_READER
+from disentwine.evaluation.probes import Reader, train_reader
+from disentwine.metrics.disentanglement.mic_tic import mine
+from disentwine.runs.recipe import Recipe
+from disentwine.runs.run import Run
+from disentwine.studies.causal.graph_learning import learning_pictures
+from disentwine.studies.figures import (
+    effect_pictures,
+    graph_pictures,
+    intervention_pictures,
+    score_picture,
+)
+from disentwine.studies.study import Profile, Published, Study
+from disentwine.studies.tables import Column
+from disentwine.studies.trial import Outcome, Trial
+
+SNAPPED = "flow-snapped"
+
+
+REMARKS = (
+    "*How to read it.* Error over that of reconstructions says what an intervention adds, and not how good "
+    "a picture is: a model that paints badly has a low one. Look at the share of doing nothing, and at the "
+    "error itself, beside it. *Read back*: by a network trained on true images, in standard deviations of "
+    "the labels; pictures are of the first seed.",
+    "*Labels tied closely*: codes are drawn to their labels with standard deviation .1; the paper's own "
+    "prior, with 1, ties them by a few nats where pixels weigh hundreds. *Concepts read by least squares*: "
+    "the weights of the layered model, whose reading of an image is refined until it is painted best. "
+    "*Graphs* are learnt from the labels by `disentwine.causal.discover` before the training, by all "
+    "systems that learn one; what the paper's own pre-training finds is among the pictures.",
+    "*Updates*: 600 of the unsupervised rows, 1,000 to 2,200 of the others, so that all of them together "
+    "take less than an hour on two cores; *causal-gan*, which is given the graph, still paints speckles "
+    "after its 1,500. The unsupervised rows are above the published ones and plain causal-vae is below; "
+    "how those were trained, and on how many images they were scored, is not published closely enough to "
+    "say why.",
+)
+
+
+DATA_REMARKS = {
+    SNAPPED: "*flow-snapped*: the scenes of flow with water and hole ending at whole pixels "
+    "(`data.snapped=true`), as in their authors' images: the water itself then does not show how high it is "
+    "between two of them (`benchmarks/support.py` measures what this costs who sees it alone; the jet tells "
+    "more), and nine holes hardly tell where between them the wall's gap jumps by a pixel.",
+    "pendulum-authors": "*pendulum-authors*: the authors' own images, by one seed, with fewer updates; no "
+    "simulator draws them.",
+    "flow-authors": "*flow-authors*: likewise; its labels are cut off to whole numbers, from which the "
+    "graph suffers.",
+}
+
+
+DRAWINGS = (
+    "*Drawings* show every length exactly, also between two pixels (`data.snapped=false`). A page of this "
+    "study without this line is of drawings at whole pixels (`data.snapped=true`), and what it says of "
+    "models in layers is from before opacity rose evenly and mechanisms were fitted by the likelihood of "
+    "their noise: its numbers do not compare with these."
+)
+
+
+"""For the studies whose pages were made before the defaults changed, so that the two are not mixed up."""
+
+
+PAPERS_N = 100
+
+
+"""Images that the paper's noise floor of 20 to 35 % hints at; see `metrics.mine`."""
+
+
+SUBSETS = 20
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: what is trained, how long, and with which options."""
+
+    system: str
+    steps: int
+    options: tuple[str, ...] = ()
+    note: str = ""
+
+
+DECAY = ("training.learning_rate=.003", "training.final_learning_rate=.0001")
+
+
+CLOSE = ("model.label_deviation=.1", *DECAY)
+
+
+CLOSE_NOTE = "labels tied closely"
+
+
+"""The paper's own prior, N(u, 1), ties codes to labels by a few nats, where pixels weigh hundreds."""
+
+
+ROWS = (
+    Row(
+        "causal-vae/layered",
+        2200,
+        ("training.learning_rate=.003", "training.final_learning_rate=.00002"),
+    ),
+    Row("causal-vae", 2000, CLOSE, CLOSE_NOTE),
+    Row("causal-vae", 1000),
+    Row("condition-vae", 1800, CLOSE, CLOSE_NOTE),
+    Row("condition-vae", 1000),
+    Row("causal-gan", 1500, note="graph given"),
+    Row(
+        "ladder-vae",
+        600,
+        (
+            "model.layers=[8,4]",
+            "model.hidden=[256,64]",
+            "model.network=compact",
+            "model.warm_up_steps=200",
+        ),
+    ),
+    Row("causal-vae-unsup", 600),
+    Row("beta-vae", 600, ("model.beta=4",)),
+)
+
+
+"""Updates are as many as let all rows together take less than an hour on two cores."""
+
+
+QUICKLY = {"ladder-vae": ("model.warm_up_steps=10",)}
+
+
+"""What a quick look changes besides: a warm-up that is over before its updates are."""
+
+
+READ_CLOSELY = (
+    "model.abduction=least-squares",
+    "training.steps=1",
+    "training.learning_rate=1.0e-12",
+    "training.final_learning_rate=null",
+)
+
+
+READ_CLOSELY_NOTE = "concepts read by least squares"
+
+
+"""The weights of the first row, with one update that changes nothing: only images are read anew."""
+
+
+REDRAWN = {SNAPPED: ("data.name=flow", "data.snapped=true")}
+
+
+"""The same scenes, in which water and hole end at whole pixels, which hide what is between."""
+
+
+PUBLISHED_IMAGES = {
+    "pendulum-authors": (),
+    "flow-authors": (),
+    "celeba-smile": ("data.limit=20000",),
+    "celeba-beard": ("data.limit=20000",),
+}
+
+
+ON_PUBLISHED_IMAGES = (replace(ROWS[0], steps=500), replace(ROWS[1], steps=1000))
+
+
+"""On images that are read from files, where they are at hand, by one seed: the authors' are larger."""
+
+
+CONCEPTS = {
+    "pendulum": ("pendulum_angle", "light_angle", "shadow_length", "shadow_position"),
+    "flow": ("ball_size", "water_height", "hole", "flow"),
+}
+
+
+PUBLISHED: Published = {
+    (system, data, metric): value
+    for system, data, mic, tic in (
+        ("causal-vae", "pendulum", 0.951, 0.816),
+        ("condition-vae", "pendulum", 0.938, 0.805),
+        ("beta-vae", "pendulum", 0.226, 0.125),
+        ("causal-vae-unsup", "pendulum", 0.212, 0.120),
+        ("ladder-vae", "pendulum", 0.224, 0.128),
+        ("causal-vae", "flow", 0.721, 0.564),
+        ("condition-vae", "flow", 0.755, 0.565),
+        ("beta-vae", "flow", 0.236, 0.125),
+        ("causal-vae-unsup", "flow", 0.228, 0.124),
+        ("ladder-vae", "flow", 0.343, 0.244),
+        ("causal-vae", "celeba-smile", 0.837, 0.716),
+        ("condition-vae", "celeba-smile", 0.788, 0.661),
+        ("causal-vae", "celeba-beard", 0.923, 0.833),
+        ("condition-vae", "celeba-beard", 0.898, 0.787),
+    )
+    for data in (data, f"{data}-authors")
+    for metric, value in (("mic", mic), ("tic", tic))
+}
+
+
+"""CausalVAE, M. Yang et al., 2021, Table 1."""
+
+
+def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
+    """Every system on every data set, the first also at whole pixels, two on published images."""
+    small = profile == "smoke"
+    size = f"data.size={32 if small else 64}"
+    quick = [replace(row, options=(*row.options, *QUICKLY.get(row.system, ()))) for row in ROWS]
+    made = [
+        trial
+        for row in (quick if small else ROWS)
+        for data in ("pendulum", "flow")
+        for seed in seeds
+        for trial in _readings(row_trial(row, data, seed, 20 if small else row.steps, size))
+    ]
+    if not small:
+        made += [
+            trial
+            for seed in seeds
+            for trial in _readings(row_trial(ROWS[0], SNAPPED, seed, ROWS[0].steps, size))
+        ]
+        made += [
+            trial
+            for row in ON_PUBLISHED_IMAGES
+            for data, options in PUBLISHED_IMAGES.items()
+            if (trial := row_trial(row, data, seeds[0], row.steps, *options)).has_data()
+        ]
+    return made
+
+
+def _readings(trial: Trial) -> list[Trial]:
+    """A trial, and where its model can read images in another way, that one beside it."""
+    if trial.system != ROWS[0].system:
+        return [trial]
+    overrides = (*trial.overrides, *READ_CLOSELY)
+    return [trial, replace(trial, overrides=overrides, note=READ_CLOSELY_NOTE, after=trial)]
+
+
+def row_trial(row: Row, data: str, seed: int, steps: int, *more: str) -> Trial:
+    """From the family's recipe for the data set, of which only what the row names is changed."""
+    family = row.system.split("/")[0]
+    family = family if family in ("causal-gan", "causal-wae") else "causal-vae"
+    overrides = (
+        *REDRAWN.get(data, (f"data.name={data}",)),
+        *more,
+        f"model.name={row.system}",
+        f"training.steps={steps}",
+        *row.options,
+    )
+    base = f"{family}-{'flow' if data.startswith('flow') else 'pendulum'}"
+    return Trial(row.system, data, seed, base, overrides, row.note)
+
+
+def measure(run: Run, *, limit: int = LIMIT, reader_steps: int = STEPS_OF_READER) -> list[Score]:
+    """MIC and TIC on all test images and on as few as the paper's, the graph, and do-images."""
+    model, dataset = run.model, run.dataset
+    found = evaluate(model, dataset, ["mic-tic"], seed=run.recipe.seed, limit=limit)
+    kept = ("mic", "tic", "reconstruction-error", "shd", "counterfactual-")
+    scores = [brief(score) for score in found.scores if score.name.startswith(kept)]
+    scores += [
+        Score(score.name.replace("share", "error"), score.details["error"], score.n)
+        for score in scores
+        if score.name.startswith("counterfactual-share")
+    ]
+    if found.codes is not None and limit > PAPERS_N:
+        scores += _on_few_images(found.codes, dataset.factors[found.indices], run.recipe.seed)
+    if isinstance(model, Intervenes) and isinstance(dataset, Simulates):
+        # A judge sees every label, however few of them the model had.
+        data = {key: value for key, value in run.recipe.data.items() if key != "labelled"}
+        reader = _reader(yaml.safe_dump(data), reader_steps)
+        scores += effect_scores(model, reader, dataset, found.indices, seed=run.recipe.seed)
+    return scores
+
+
+@lru_cache
+def _reader(data: str, steps: int) -> Reader:
+    """One reader a data set and process; it is the same in every process."""
+    return train_reader(Recipe(yaml.safe_load(data), {}, {}).build_dataset(), steps=steps)
+
+
+def _on_few_images(codes: NDArray[np.floating], factors: FloatArray, seed: int) -> list[Score]:
+    """MIC and TIC of 100 images, the mean over random choices of them."""
+    random = np.random.default_rng(seed)
+    found = []
+    for _ in range(SUBSETS):
+        some = random.permutation(len(codes))[:PAPERS_N]
+        found.append(mine(codes[some], factors[some], seed=seed, floor_permutations=1))
+    return [
+        Score(
+            same[0].name,
+            float(np.mean([score.value for score in same])),
+            n=PAPERS_N,
+            noise_floor=float(np.mean([score.noise_floor for score in same])),
+        )
+        for same in zip(*found, strict=True)
+    ]
+
+
+def brief(score: Score) -> Score:
+    """Without the matrices."""
+    details = {name: value for name, value in score.details.items() if np.ndim(value) == 0}
+    return Score(score.name, score.value, score.n, score.noise_floor, details)
+
+
+def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> list[tuple[str, Path]]:
+    """Scores beside the paper's, and interventions of every system beside the truth."""
+    return [
+        *score_picture(outcomes, PUBLISHED, ("mic", "tic"), folder),
+        *intervention_pictures(outcomes, runs, folder, notes=True),
+        *effect_pictures(outcomes, folder),
+        *graph_pictures(outcomes, runs, folder),
+        *learning_pictures(outcomes, runs, folder, system="causal-vae"),
+    ]
+
+
+CONCEPT_COLUMNS = [
+    Column("MIC %", "mic", form=".1%"),
+    Column("TIC %", "tic", form=".1%"),
+    Column("MIC, n=100", "mic", n=PAPERS_N, form=".1%"),
+    Column("TIC, n=100", "tic", n=PAPERS_N, form=".1%"),
+    Column("SHD", "shd", form=".1f"),
+    Column("reconstruction", "reconstruction-error", form=".2g"),
+]
+
+
+def per_concept(title: str, metric: str, form: str) -> dict[str, list[Column]]:
+    names = [name for concepts in CONCEPTS.values() for name in concepts]
+    return {
+        title: [Column(name.replace("_", " "), f"{metric}:{name}", form=form) for name in names]
+    }
+
+
+CAUSALVAE = Study(
+    name="causalvae",
+    about="CausalVAE, Table 1 and interventions against the simulator",
+    trials=trials,
+    measure={"paper": measure, "smoke": partial(measure, limit=PAPERS_N, reader_steps=20)},
+    published=PUBLISHED,
+    tables={
+        "Concepts found (test split)": CONCEPT_COLUMNS,
+        **per_concept(
+            "Error of do-images over that of reconstructions", "counterfactual-ratio", ".2f"
+        ),
+        **per_concept(
+            "Error of do-images as a share of doing nothing", "counterfactual-share", ".1%"
+        ),
+        **per_concept("Error of do-images", "counterfactual-error", ".1e"),
+        **per_concept("Read back from do-images: error in label deviations", "effect-error", ".3f"),
+    },
+    figures=figures,
+    remarks=REMARKS,
+    data_remarks=DATA_REMARKS,
+)

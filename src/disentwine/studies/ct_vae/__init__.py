@@ -1,0 +1,1 @@
+"""The CT-VAE study."""

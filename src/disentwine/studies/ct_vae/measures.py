@@ -1,0 +1,116 @@
+"""What is measured of a CT-VAE: actions told and done, what else moves, and a network for telling alone."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, cast
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from disentwine.core.dataset import Transitions
+from disentwine.core.score import Score
+from disentwine.data.transitions import seen_in_training, transitions
+from disentwine.evaluation.actions import MOST_PAIRS, action_scores, leak_scores, walk_scores
+from disentwine.evaluation.probes import ACTION_PROBE_STEPS as STEPS_OF_SIAMESE
+from disentwine.evaluation.probes import CONCEPT_PROBE_STEPS as STEPS_OF_READER
+from disentwine.evaluation.probes import Reader, train_reader, train_siamese
+from disentwine.metrics.actions import retrieval_scores
+from disentwine.metrics.disentanglement.info_mec import info_mec
+from disentwine.metrics.images import reconstruction_error
+from disentwine.runs.run import Run
+from disentwine.studies.trial import Baseline
+
+SIAMESE = "siamese network"
+"""The baseline that learns nothing but to tell actions."""
+
+
+def measure(
+    subject: Run | Baseline,
+    *,
+    most: int = MOST_PAIRS,
+    reader_steps: int = STEPS_OF_READER,
+    siamese_steps: int = STEPS_OF_SIAMESE,
+) -> list[Score]:
+    """Table 1, images after one action and after five, what else moves, and the codes' modularity; of
+    the baseline, what it tells."""
+    pairs, data = _pairs(subject), yaml.safe_dump(subject.recipe.data)
+    if isinstance(subject, Baseline):
+        unseen = _unseen(data, most)
+        return siamese_scores(pairs, unseen=unseen, steps=siamese_steps, seed=subject.recipe.seed)
+    model: Any = subject.model
+    scores = action_scores(model, pairs, most=most, unseen=_unseen(data, most))
+    scores += walk_scores(model, pairs)
+    for leak in leak_scores(model, _reader(data, reader_steps), pairs, most=most):
+        scores += [leak, Score(f"{leak.name}-floor", cast(float, leak.noise_floor), leak.n)]
+    test = np.random.default_rng(0).permutation(pairs.dataset.split["test"])[: 2 * most]
+    images = pairs.dataset.images[test]
+    scores.append(reconstruction_error(images, model.reconstruct(images)))
+    return scores + _modularity(model, pairs, test)
+
+
+def siamese_scores(
+    pairs: Transitions, *, unseen: NDArray[np.bool_], steps: int, seed: int
+) -> list[Score]:
+    """What a network that learns nothing else retrieves of the first test pairs, of which `unseen` tells
+    whether training saw their pictures; how many updates it had is a detail."""
+    network = train_siamese(pairs, steps=steps, seed=seed)
+    x, y, actions = pairs.batch(pairs.pairs["test"][: len(unseen)])
+    found = retrieval_scores(
+        network.retrieve(x, y),
+        actions,
+        names=pairs.actions,
+        factors=pairs.factor_of_action.tolist(),
+        unseen=unseen,
+    )
+    return [replace(score, details={**score.details, "updates": steps}) for score in found]
+
+
+def _modularity(model: Any, pairs: Transitions, images: Any) -> list[Score]:
+    """InfoMEC of the quantized codes (Disentanglement via Latent Quantization, K. Hsu et al., 2023)."""
+    dataset = pairs.dataset
+    found = info_mec(
+        np.asarray(model.represent(dataset.images[images])),
+        dataset.factors[images],
+        discrete_codes=True,
+        kinds=[factor.kind for factor in dataset.spec],
+    )
+    return [
+        Score(name.replace("_", "-"), float(found.details[name]), found.n, noise_floor=floor)
+        for name, floor in found.details["floors"].items()
+    ]
+
+
+OPENED: dict[str, Transitions] = {}
+"""The pairs of the data set that this process measured last."""
+
+
+def _pairs(subject: Run | Baseline) -> Transitions:
+    data = yaml.safe_dump(subject.recipe.data)
+    if data not in OPENED:
+        OPENED.clear()
+        OPENED[data] = transitions(subject.dataset)
+    return OPENED[data]
+
+
+@lru_cache(maxsize=1)
+def _unseen(data: str, most: int) -> NDArray[np.bool_]:
+    """Of the first test pairs, whether training saw neither picture, nor one that looks the same."""
+    pairs = OPENED[data]
+    images = pairs.pairs["test"][:most, :2]
+    seen = seen_in_training(pairs.dataset, images.reshape(-1)).reshape(images.shape)
+    return np.asarray(~seen.any(axis=1), dtype=bool)
+
+
+@lru_cache(maxsize=1)
+def _reader(data: str, steps: int) -> Reader:
+    """One reader a data set and process; it is the same in every process."""
+    dataset = OPENED[data].dataset
+    view = copy(dataset)
+    view.images = dataset.images
+    test = np.random.default_rng(0).permutation(dataset.split["test"])[:MOST_PAIRS]
+    view.split = {**dataset.split, "test": test}
+    return train_reader(view, steps=steps)

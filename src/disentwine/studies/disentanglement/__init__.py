@@ -1,0 +1,1 @@
+"""The beta-VAE and DIP-VAE studies."""

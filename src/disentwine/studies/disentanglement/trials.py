@@ -1,0 +1,164 @@
+"""Trainings shared by beta-VAE and DIP-VAE studies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from disentwine.data.files import existing_files
+from disentwine.data.published.dsprites import places
+from disentwine.studies.trial import Trial
+
+STEPS = 10_000
+
+
+"""Updates of a training at batches of 64: five minutes on one core."""
+
+
+NETWORK = (
+    "model.network=normed",
+    "training.learning_rate=.003",
+    "training.final_learning_rate=.0003",
+)
+
+
+"""What learns most in that time (`benchmarks/networks.py`)."""
+
+
+LARGE_BATCH = ("training.batch_size=256",)
+
+
+STEPS_OF_LARGE_BATCH = 3_000
+
+
+"""The same time at batches of 256, for penalties on moments, whose noise falls with the batch."""
+
+
+START_BETA, FALLING = 60, 0.3
+
+
+"""Where the divergence's weight begins in an annealed training, and the share of it until it has fallen."""
+
+
+RISING = 0.2
+
+
+"""The share of a usual training after which the divergence of a woken one has its full weight."""
+
+
+SMOKE_STEPS = 20
+
+
+LONG = "long"
+
+
+"""How the notes of long trainings end."""
+
+
+SAVES = 10
+
+
+"""Checkpoints of a training; at each of them it is measured."""
+
+
+LONG_SAVES, LONG_TIMES = 45, 18
+
+
+"""Of a training of an hour and a half on one core: its checkpoints, and what it is of a usual one."""
+
+
+DATA: Mapping[str, tuple[str, ...]] = {
+    "dsprites-grid": ("data.name=dsprites", "data.variant=grid"),
+    "dsprites": ("data.name=dsprites",),
+    "dsprites-rerender": ("data.name=dsprites", "data.variant=rerender"),
+    "shapes2d": ("data.name=shapes2d",),
+}
+
+
+"""Where the same scene comes from: 46,080 real images, all real ones, all redrawn, all our own."""
+
+
+RECIPES = {"infogan": "infogan-shapes2d", "factor-vae": "factor-vae-shapes2d"}
+
+
+"""Recipes of systems that are trained in a way of their own."""
+
+
+def data_at_hand() -> list[str]:
+    """The sources of the scene that are here, the real images first; the last is always."""
+    variants = {"dsprites-grid": "grid", "dsprites": "full", "dsprites-rerender": "rerender"}
+    return [data for data in DATA if data == "shapes2d" or existing_files(places(variants[data]))]
+
+
+def training(
+    system: str,
+    data: str,
+    seed: int,
+    *options: str,
+    note: str = "",
+    stage: int = 1,
+    steps: int = STEPS,
+    saves: int = SAVES,
+) -> Trial:
+    """One training, with the network that learns soonest, unless a recipe has reasons of its own."""
+    own = system in RECIPES
+    overrides = (
+        *DATA[data],
+        *(() if own else (f"model.name={system}", *NETWORK)),
+        *(options if own or system == "dc-ign" else ("model.latent=10", *options)),
+        f"training.steps={steps}",
+        f"training.save_every={max(1, steps // saves)}",
+    )
+    recipe = RECIPES.get(system, "beta-vae-shapes2d")
+    return Trial(system, data, seed, recipe, overrides, note=note, stage=stage)
+
+
+def lengthened(trial: Trial, *, times: int = LONG_TIMES, stage: int) -> Trial:
+    """The same training with so many times the updates, for the course of it."""
+    steps = times * trial.read_recipe().training["steps"]
+    longer = f"training.steps={steps}", f"training.save_every={steps // LONG_SAVES}"
+    note = f"{trial.note} {LONG}".strip()
+    return replace(trial, note=note, stage=stage, overrides=(*trial.overrides, *longer))
+
+
+def annealed(trial: Trial) -> Trial:
+    """The same training with a divergence that weighs most at first, as a system of its own.
+
+    It meets few factors at a time. Trained with all of them at once, three units may hold place and
+    size as a direction and a length, which is as good for the objective and no unit's alone.
+    """
+    steps = trial.read_recipe().training["steps"]
+    schedule = f"model.start_beta={START_BETA}", f"model.warm_up_steps={int(FALLING * steps)}"
+    return replace(
+        trial, system=f"{trial.system} annealed", overrides=(*trial.overrides, *schedule)
+    )
+
+
+def woken(trial: Trial, *, after: Trial, times: int = 1, units: int | None = None) -> Trial:
+    """The same training begun with the weights of an annealed one, as a system of its own.
+
+    Units that the other did not use are made anew, and cost nothing at first: without both, decoders
+    ignore them for good. They say what is left to say, and the factors that have axes keep them.
+
+    Arguments:
+        trial: the training.
+        after: the annealed one.
+        times: as long as usual; the divergence has its weight as soon.
+        units: how many are made anew; none makes all.
+    """
+    steps = trial.read_recipe().training["steps"]
+    schedule = (
+        "model.start_beta=0",
+        f"model.warm_up_steps={int(RISING * steps)}",
+        f"training.revive={units or 'true'}",
+        *((f"training.steps={times * steps}",) if times > 1 else ()),
+    )
+    number = f"{units} " if units else ""
+    named = f"{trial.system} {number}woken"
+    return replace(trial, system=named, overrides=(*trial.overrides, *schedule), after=after)
+
+
+def quick_training(system: str, seed: int, *options: str, note: str = "") -> Trial:
+    """A training that shows that all works."""
+    few = "training.batch_size=16"
+    return training(system, "shapes2d", seed, few, *options, note=note, steps=SMOKE_STEPS, saves=1)

@@ -1,0 +1,1 @@
+"""The Ladder VAE study."""

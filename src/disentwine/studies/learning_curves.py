@@ -1,0 +1,124 @@
+"""What a run scored while it trained, and what it cost to get there."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from disentwine.core.dataset import Dataset
+from disentwine.core.model import Model
+from disentwine.core.score import Score
+from disentwine.errors import StudyError
+from disentwine.runs.fit import OnSave
+from disentwine.runs.storage import canonical_json, write_atomically
+
+COURSE = "course.json"
+NEARLY = 0.8
+"""A training that ends after this share of a time counts for it, with what it scored in the end."""
+
+FEWEST_STEPS = 10
+"""Of which it is told what they cost: the first is many times as slow as the others."""
+
+Watch = Callable[[Model, Dataset], Mapping[str, Any]]
+"""What is measured at every checkpoint, as JSON has it; a function of a module."""
+
+Course = Sequence[Mapping[str, Any]]
+"""Records of step, seconds of one core, most megabytes so far, and scores by name."""
+
+
+def recorded(path: Path, dataset: Dataset, *, watch: Watch) -> OnSave:
+    """A hook for `train_recipe` that writes the course of a run into its folder.
+
+    Seconds are those of the processor, so that neighbours do not count, and what is measured here
+    does not either. A resumed run goes on counting from its last checkpoint.
+
+    Arguments:
+        path: the run folder.
+        dataset: what it is trained on.
+        watch: what to measure.
+    """
+    since = time.process_time()
+
+    def record(model: Model, step: int) -> None:
+        nonlocal since
+        spent = time.process_time() - since
+        before = [r for r in read_course(path) if r["step"] < step]
+        made = {
+            "step": step,
+            "seconds": spent + (before[-1]["seconds"] if before else 0.0),
+            "megabytes": peak_megabytes(),
+            "scores": dict(watch(model, dataset)),
+        }
+        write_atomically(path / COURSE, canonical_json([*before, made]))
+        since = time.process_time()
+
+    return record
+
+
+def read_course(path: Path) -> Course:
+    """The course of a run; empty where none was recorded."""
+    file = path / COURSE
+    try:
+        records: Course = json.loads(file.read_bytes()) if file.is_file() else []
+    except ValueError as error:
+        raise StudyError(
+            f"{file} does not tell the course of a training: it is not JSON ({error}). Put an intact "
+            f"copy there, or delete it to do without the course."
+        ) from error
+    return records
+
+
+def peak_megabytes() -> float | None:
+    """The most memory that this process has held so far; none where the system does not say."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), None)
+
+
+def costs(course: Course) -> list[Score]:
+    """Seconds for 1,000 updates, and the most megabytes, of a run.
+
+    >>> first, last = ({"step": s, "seconds": s / 50, "megabytes": 700.0} for s in (0, 500))
+    >>> [(score.name, score.value) for score in costs([first, last])]
+    [('seconds-per-1000-steps', 20.0), ('peak-megabytes', 700.0)]
+    >>> costs([first, {**last, "step": 1}])  # of a model that is not trained
+    []
+    """
+    steps = course[-1]["step"] - course[0]["step"] if course else 0
+    if steps < FEWEST_STEPS:
+        return []
+    first, last = course[0], course[-1]
+    seconds = 1000 * (last["seconds"] - first["seconds"]) / steps
+    scores = [Score("seconds-per-1000-steps", seconds, n=steps)]
+    if last["megabytes"] is not None:
+        scores.append(Score("peak-megabytes", last["megabytes"], n=1))
+    return scores
+
+
+def scores_after(course: Course, minutes: Sequence[int], names: Sequence[str]) -> list[Score]:
+    """What a run had scored after so many minutes of one core, as far as it took (nearly) so long.
+
+    >>> course = [{"step": i, "seconds": 50.0 * i, "scores": {"sap": i / 10}} for i in range(4)]
+    >>> [(s.name, s.value) for s in scores_after(course, [1, 2, 5], ["sap"])]
+    [('sap-after-1-minutes', 0.1), ('sap-after-2-minutes', 0.2)]
+    """
+    found = []
+    for limit in minutes:
+        if course and course[-1]["seconds"] >= NEARLY * 60 * limit:
+            record = [r for r in course if r["seconds"] <= 60 * limit][-1]
+            found += [
+                Score(
+                    f"{name}-after-{limit}-minutes",
+                    record["scores"][name],
+                    n=1,
+                    details={"step": record["step"]},
+                )
+                for name in names
+                if name in record["scores"]
+            ]
+    return found

@@ -1,0 +1,224 @@
+"""Many trainings side by side: each in a run folder of its own, none made twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence, Set
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from disentwine.core.score import Score, to_json
+from disentwine.errors import Interrupted, StudyError
+from disentwine.progress import ProgressBar
+from disentwine.runs.fit import train_recipe
+from disentwine.runs.provenance import commit, versions
+from disentwine.runs.run import SCORES, Run, load_run
+from disentwine.runs.storage import canonical_json, make_folder, write_atomically
+from disentwine.studies.learning_curves import Watch, read_course, recorded
+from disentwine.studies.records import copied_from_elsewhere, read_trial
+from disentwine.studies.trial import Baseline, Outcome, Trial
+from disentwine.studies.workers import end_if_stopped, end_worker, workers
+
+Measure = Callable[[Any], Sequence[Score]]
+"""What a study measures of a trained `Run`, or of a `Baseline` where it has any; a function of a
+module, so that processes can find it."""
+
+KILLED = "its process was killed, with nothing else being trained; perhaps it needs more memory than there is"
+
+
+def run_trials(
+    trials: Sequence[Trial],
+    runs: Path,
+    *,
+    measure: Measure,
+    jobs: int,
+    label: str,
+    watch: Watch | None = None,
+    records: Path | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
+    progress: bool | None = None,
+) -> list[Outcome]:
+    """Train and measure every trial, `jobs` at a time, one thread each.
+
+    A finished trial is read, not made again; an interrupted one goes on where it was; one that
+    another study in the same folder has trained is only measured; one of which only a record is left
+    is trained again where another begins with its weights. When a trial fails, or its process is killed,
+    the others are finished first.
+
+    Arguments:
+        trials: what to train, first things first.
+        runs: the folder of all run folders.
+        measure: what to measure of each.
+        jobs: how many processes at once.
+        label: of the progress bar.
+        watch: what to measure at every checkpoint; then each trial has a process of its own, so that
+            its memory is known.
+        records: the folder of all records, if there is one.
+        on_trial: called with each trial that ended, well or not.
+        progress: show the bar; by default on a terminal only.
+    """
+    failed: dict[Trial, BaseException] = {}
+    outcomes: dict[Trial, Outcome] = {}
+    begun_with = _begun_with(trials, runs, records)
+    waiting, suspects = list(trials), set[Trial]()
+    bar = ProgressBar(label, total=len(trials), show=progress)
+
+    def begin(pool: Executor, trial: Trial) -> Future[Outcome]:
+        weights = trial in begun_with
+        known = None if weights else read_trial(trial, runs, records)
+        if known is not None:
+            return _done(known)
+        return pool.submit(make_trial, trial, runs, measure, watch, records, weights)
+
+    def end(trial: Trial, error: BaseException | None) -> None:
+        if error is not None:
+            failed[trial] = error
+        bar.advance()
+        if on_trial is not None:
+            on_trial(trial)
+
+    def make_waiting(pool: Executor) -> list[Trial]:
+        """Make what waits; returns what was lost, where a process that died took the pool with it."""
+        running: dict[Future[Outcome], Trial] = {}
+        try:
+            while waiting or running:
+                for trial in _next(waiting, running.values(), suspects, jobs):
+                    running[begin(pool, trial)] = trial
+                    waiting.remove(trial)
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    error = future.exception()
+                    if isinstance(error, BrokenProcessPool):
+                        raise error
+                    trial = running.pop(future)
+                    if error is None:
+                        outcomes[trial] = future.result()
+                    end(trial, error)
+        except BrokenProcessPool:
+            return list(running.values())
+        return []
+
+    with bar:
+        while waiting:
+            with workers(jobs, reused=watch is None) as pool:
+                lost = make_waiting(pool)
+            if len(lost) == 1:
+                end(lost[0], StudyError(KILLED))
+            else:
+                suspects.update(lost)
+                waiting[:0] = lost
+    if failed:
+        reasons = [
+            f"{trial.folder(runs).name}: {type(error).__name__}: {error}"
+            for trial, error in failed.items()
+        ]
+        raise StudyError(
+            f"{len(failed)} of {len(trials)} trainings failed, the others are kept in {runs}:\n  "
+            + "\n  ".join(reasons)
+        )
+    return [outcomes[trial] for trial in trials]
+
+
+def _next(
+    waiting: Sequence[Trial], running: Collection[Trial], suspects: Set[Trial], jobs: int
+) -> list[Trial]:
+    """What to begin now.
+
+    One that begins with the weights of another comes first as soon as they are there. What was being
+    made when a process died is made alone, so that it is known which one it was.
+    """
+    unmade = {*waiting, *running}
+    ready = [trial for trial in waiting if trial.after not in unmade]
+    alone = [trial for trial in ready if trial in suspects]
+    if alone or not suspects.isdisjoint(running):
+        return [] if running else alone[:1]
+    return ready[: jobs - len(running)]
+
+
+def _begun_with(trials: Sequence[Trial], runs: Path, records: Path | None) -> set[Trial]:
+    """Those whose weights are needed, since trials that are to be trained begin with them."""
+    found = set()
+    for trial in trials:
+        if read_trial(trial, runs, records) is None:
+            while trial.after is not None and trial.finished_run(runs) is None:
+                trial = trial.after
+                found.add(trial)
+    return found
+
+
+def _done(known: Outcome) -> Future[Outcome]:
+    """A task that is made already: a process would take seconds to find that out."""
+    done: Future[Outcome] = Future()
+    done.set_result(known)
+    return done
+
+
+def make_trial(
+    trial: Trial,
+    runs: Path,
+    measure: Measure,
+    watch: Watch | None = None,
+    records: Path | None = None,
+    weights: bool = False,
+) -> Outcome:
+    """Train and measure one trial in this process, or read what was measured before.
+
+    Arguments:
+        trial: which one.
+        runs, measure, watch, records: as for `run_trials`.
+        weights: train it also where it was measured but its run is gone.
+    """
+    end_if_stopped()
+    try:
+        return _made(trial, runs, measure, watch, records, weights)
+    except Interrupted:
+        end_worker()
+        raise
+
+
+def _made(
+    trial: Trial,
+    runs: Path,
+    measure: Measure,
+    watch: Watch | None,
+    records: Path | None,
+    weights: bool,
+) -> Outcome:
+    known = read_trial(trial, runs, records)
+    if known is not None:
+        if weights:
+            _subject(trial, runs, watch)
+        return known
+    subject, folder = _subject(trial, runs, watch), trial.folder(runs)
+    start = time.process_time()
+    scores = [to_json(score) for score in measure(subject)]
+    minutes = (_seconds(subject) + time.process_time() - start) / 60
+    record = {"scores": scores, "minutes": minutes, "versions": versions(), "commit": commit()}
+    write_atomically(make_folder(folder) / SCORES, canonical_json(record))
+    return Outcome(trial, tuple(scores), minutes, read_course(folder))
+
+
+def _subject(trial: Trial, runs: Path, watch: Watch | None) -> Run | Baseline:
+    recipe, folder = trial.read_recipe(runs), trial.folder(runs)
+    if trial.baseline:
+        return Baseline(trial.baseline, recipe)
+    if (run := trial.finished_run(runs)) is not None:
+        return run
+    if (
+        watch is None
+        and not folder.exists()
+        and (finished := copied_from_elsewhere(recipe, folder))
+    ):
+        return load_run(finished)
+    hook = partial(recorded, watch=watch) if watch is not None else None
+    return train_recipe(recipe, folder, progress=False, hook=hook)
+
+
+def _seconds(subject: Run | Baseline) -> float:
+    """Of training: of the processor where they were recorded, else by the clock."""
+    if isinstance(subject, Baseline):
+        return 0.0
+    course = read_course(subject.path)
+    return float(course[-1]["seconds"] if course else subject.status.get("seconds", 0.0))

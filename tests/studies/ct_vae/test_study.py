@@ -1,0 +1,164 @@
+"""What the study of CT-VAE measures and draws, on a training that takes seconds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from disentwine.studies.ct_vae import figures as action_pictures
+from disentwine.studies.ct_vae.measures import SIAMESE, measure
+from disentwine.studies.ct_vae.study import (
+    CTVAE,
+    PUBLISHED,
+    SETTINGS,
+    SINGLE,
+    VARIANTS,
+    WEIGHED,
+    figures,
+    more,
+)
+from disentwine.studies.scheduler import make_trial
+from disentwine.studies.study import result_rows
+from disentwine.studies.trial import Outcome, Trial
+
+TINY = (
+    "data.hues=2",
+    "data.scales=3",
+    "data.orientations=4",
+    "model.pretraining=1",
+    "model.width=8",
+    "model.layer_width=8",
+    "model.codes=8",
+    "model.codebooks=2",
+    "training.steps=2",
+    "training.batch_size=4",
+)
+
+
+def score(name: str, value: float, floor: float | None = None) -> dict[str, object]:
+    return {"name": name, "value": value, "n": 10, "noise_floor": floor, "details": {}}
+
+
+def test_the_baselines_are_rows_of_their_own() -> None:
+    trials = CTVAE.trials("paper", (0,))
+    trial = Trial("ct-vae", "cars3d", 0, "ct-vae-cars3d")
+    alone = replace(trial, system=SIAMESE, baseline=SIAMESE)
+    assert {t.data for t in trials if t.baseline} == {t.data for t in trials if not t.baseline}
+    scores = score("action-accuracy", 0.8, 0.2), score("factor-accuracy", 0.9, 0.4)
+    told = (score("action-accuracy", 0.95, 0.2),)
+    outcomes = [Outcome(trial, scores, 1.0), Outcome(alone, told, 0.25)]
+    rows = result_rows([*outcomes, *more(outcomes)], PUBLISHED)
+    found = {(row["system"], row["metric"]): row for row in rows}
+    assert found["siamese network", "action-accuracy"]["value"] == 0.95
+    assert found["commonest action", "factor-accuracy"]["value"] == 0.4
+    assert found["ct-vae", "action-accuracy"]["paper"] == 0.71
+    row = found["siamese network", "action-accuracy"]
+    assert (row["paper"], row["minutes"]) == (None, 0.25)
+    assert row["recipe"] == "none: siamese network of the data of ct-vae-cars3d"
+    row = found["commonest action", "action-accuracy"]
+    assert (row["minutes"], row["recipe"]) == (
+        0,
+        "none: commonest action of the data of ct-vae-cars3d",
+    )
+
+
+def test_accuracies_are_weighed_as_the_papers_pairs_are() -> None:
+    names = ["+car", "-car", "+azimuth", "-azimuth", "+elevation", "-elevation"]
+    confusion = [[0] * 6 for _ in names]
+    confusion[0][0], confusion[0][1] = 3, 1  # of eight pairs with the car, six are told right
+    confusion[1][1], confusion[1][2] = 3, 1
+    for i in range(2, 6):
+        confusion[i][i] = 5
+    told = score("action-accuracy", 26 / 28, 0.2) | {
+        "details": {"names": names, "confusion": confusion}
+    }
+    trial = Trial("ct-vae", "cars3d", 0, "ct-vae-cars3d")
+    rows = result_rows(more([Outcome(trial, (told,), 1.0)]), {})
+    (found,) = [row for row in rows if row["metric"] == WEIGHED]
+    assert found["system"] == "ct-vae"
+    assert found["value"] == pytest.approx((30 * 6 / 8 + 6 + 1) / 37)
+
+
+def test_published_numbers_stand_beside_the_papers_own_pictures_only() -> None:
+    told = {data for _, data, _ in PUBLISHED}
+    assert told == {"cars3d", "shapes3d-authors", "sprites-lpc", "sprites-reed", "dsprites"}
+    for data, recipe, overrides in SETTINGS:
+        read = Trial("ct-vae", data, 0, recipe, overrides).read_recipe()
+        variant = read.data.get("variant", "full")
+        assert data == read.data["name"] + ("" if variant == "full" else f"-{variant}")
+
+
+def test_variants_are_compared_with_one_seed() -> None:
+    trials = CTVAE.trials("paper", (3, 4, 5))
+    noted = [trial for trial in trials if trial.note]
+    assert {trial.note for trial in noted} == {*VARIANTS, SINGLE}
+    assert {trial.seed for trial in noted} == {3}
+    plain = {(trial.data, trial.seed) for trial in trials if not trial.note}
+    assert 2 * len(plain) == len(trials) - len(noted) >= 6
+
+
+def test_the_papers_table_comes_first() -> None:
+    for trial in CTVAE.trials("paper", (0, 1)):
+        assert trial.stage == {"": 1, SINGLE: 3}.get(trial.note, 2)
+
+
+def test_pictures_are_of_the_first_seed_that_can_be_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+    monkeypatch.setattr(
+        action_pictures,
+        "_draw_repeated",
+        lambda picture, runs: opened.extend(runs.values()) or [picture],
+    )
+    there = {("cars3d", 1): 1, ("cars3d", 2): 2}
+    monkeypatch.setattr(Trial, "finished_run", lambda self, _: there.get((self.data, self.seed)))
+    outcomes = []
+    for seed in (0, 1, 2):
+        told = score("action-accuracy", 1.0, 0.2) | {"details": {}}
+        if seed > 0:
+            told["details"] = {"names": ["+x", "-x"], "confusion": [[seed, 0], [0, 1]]}
+        outcomes.append(Outcome(Trial("ct-vae", "cars3d", seed, "ct-vae-cars3d"), (told,), 1.0))
+    ((_, path),) = action_pictures.repeated_pictures(outcomes, tmp_path, tmp_path)
+    assert path.name == "repeated-cars3d.png"
+    assert opened == [1]
+    counted: list[Any] = []
+    matrix = action_pictures.confusion_matrix
+    monkeypatch.setattr(
+        action_pictures, "confusion_matrix", lambda *told: counted.append(told[0]) or matrix(*told)
+    )
+    ((_, path),) = action_pictures.confusion_pictures(outcomes, tmp_path)
+    assert path.is_file()
+    assert counted == [[[1, 0], [0, 1]]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("labels", ["known", "latent"])
+def test_everything_is_measured_and_drawn(tmp_path: Path, labels: str) -> None:
+    single = ("model.repeats=null", "model.repeats_from=null")
+    unnamed = ("model.rivals=null", "model.compared=1", *single)
+    trial = Trial(
+        "ct-vae",
+        "shapes3d",
+        0,
+        "ct-vae-shapes3d",
+        (*TINY, f"model.labels={labels}", *unnamed),
+    )
+    quick = partial(measure, most=12, reader_steps=1, siamese_steps=1)
+    outcome = make_trial(trial, tmp_path, quick)
+    alone = make_trial(replace(trial, system=SIAMESE, baseline=SIAMESE), tmp_path, quick)
+    told = {"action-accuracy", "factor-accuracy"}
+    assert {s["name"] for s in alone.scores} == told | {f"{name}-unseen" for name in told}
+    names = {found["name"] for found in outcome.scores}
+    columns = {column.metric for table in CTVAE.tables.values() for column in table}
+    # A reader of one update can read nothing, so nothing is told of what moved.
+    told = {name for name in columns if not name.startswith(("action-leak", "action-error"))}
+    assert told <= names
+    assert not {"action-leak", "action-error"} & names
+    drawn = figures([outcome, alone], tmp_path, tmp_path)
+    assert len(drawn) == 3
+    assert all(path.stat().st_size > 1000 for _, path in drawn)

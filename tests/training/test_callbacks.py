@@ -1,0 +1,127 @@
+"""What is kept of an averaged training is the average, and the training itself does not notice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from disentwine.core.random import fixed_noise
+from disentwine.errors import CheckpointError
+from disentwine.models import LadderVAE
+from disentwine.runs.checkpoint import checkpoint_path, load_checkpoint
+from disentwine.runs.run import load_run
+from disentwine.training.callbacks import Average
+from disentwine.training.trainer import OWN, Trainer
+
+UPDATES = 3
+
+
+@pytest.fixture
+def courses(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Tensor]]:
+    """The model's own weights after each update."""
+    seen: list[dict[str, Tensor]] = []
+    update = Trainer.update
+
+    def watched(trainer: Trainer) -> None:
+        update(trainer)
+        seen.append({n: value.clone() for n, value in trainer.model.state_dict().items()})
+
+    monkeypatch.setattr(Trainer, "update", watched)
+    return seen
+
+
+def averages(course: list[dict[str, Tensor]], name: str) -> list[Tensor]:
+    """By the definition: a plain mean first, then a share of every new value."""
+    values, found = [weights[name].double() for weights in course], []
+    for t, value in enumerate(values, start=1):
+        last = found[-1] if found else value
+        found.append(value if t == 1 else last + (value - last) / min(t, UPDATES))
+    return found
+
+
+@pytest.fixture
+def normed(pictures: Any) -> Any:
+    """A model with running statistics and counters beside its weights."""
+
+    def normed() -> LadderVAE:
+        with fixed_noise(0):
+            return LadderVAE.for_data(pictures, layers=(3, 2), hidden=(8, 6))
+
+    return normed
+
+
+def test_the_average_is_kept_and_the_own_weights_go_on(
+    tmp_path: Path, train: Any, normed: Any, courses: list[dict[str, Tensor]]
+) -> None:
+    model = train(tmp_path / "run", model=normed(), averaged=UPDATES)
+    checkpoint = load_checkpoint(checkpoint_path(tmp_path / "run" / "checkpoints", len(courses)))
+    for name, value in checkpoint.weights.items():
+        own = checkpoint.training[f"{OWN}{name}"]
+        assert torch.equal(own, courses[-1][name])
+        if value.is_floating_point():
+            torch.testing.assert_close(value.double(), averages(courses, name)[-1])
+            assert not torch.equal(value, own)
+        else:
+            assert torch.equal(value, own)
+    best = load_run(tmp_path / "run").checkpoint.weights
+    assert all(torch.equal(value, best[name]) for name, value in model.state_dict().items())
+
+
+def test_averaging_does_not_change_the_updates(
+    train: Any, normed: Any, courses: list[dict[str, Tensor]]
+) -> None:
+    for averaged in (None, UPDATES):
+        train(None, model=normed(), averaged=averaged)
+    half = len(courses) // 2
+    for plain, averaged in zip(courses[:half], courses[half:], strict=True):
+        assert all(torch.equal(plain[name], averaged[name]) for name in plain)
+
+
+def test_validation_and_what_runs_on_save_see_the_average(
+    tmp_path: Path, train: Any, build: Any, courses: list[dict[str, Tensor]]
+) -> None:
+    seen: dict[int, Tensor] = {}
+
+    def on_save(model: Any, step: int) -> None:
+        seen[step] = model.state_dict()["encoder.1.weight"].clone()
+
+    train(tmp_path / "averaged", averaged=UPDATES, on_save=on_save)
+    expected = averages(courses, "encoder.1.weight")
+    for step, value in seen.items():
+        if step > 0:
+            torch.testing.assert_close(value.double(), expected[step - 1])
+    train(tmp_path / "plain")
+    scores = {
+        name: [r["loss"] for r in load_run(tmp_path / name).metrics if r["kind"] == "validation"]
+        for name in ("averaged", "plain")
+    }
+    assert scores["averaged"][0] == scores["plain"][0]
+    assert scores["averaged"][1:] != scores["plain"][1:]
+
+
+def test_a_long_average_looks_at_a_hundred_moments() -> None:
+    model = torch.nn.Linear(1, 1, bias=False)
+    average = Average(model, updates=1000)
+    seen: list[float] = []
+    for step in range(1, 1001):
+        torch.nn.init.constant_(model.weight, float(step))
+        average.follow(step)
+        seen.append(average.weights["weight"].item())
+    assert len(set(seen[9:])) == 100
+    assert seen[-1] == pytest.approx(sum(range(10, 1001, 10)) / 100)
+
+
+def test_a_checkpoint_without_own_weights_is_refused(
+    tmp_path: Path, train: Any, pictures: Any, build: Any
+) -> None:
+    train(tmp_path / "run")
+    path = checkpoint_path(tmp_path / "run" / "checkpoints", 13)
+    options: dict[str, Any] = {"steps": 13, "batch_size": 8, "learning_rate": 1e-3}
+    options |= {"clip_norm": None, "precision": "32-true", "device": "cpu", "seed": 0}
+    trainer = Trainer(build(), pictures, averaged=UPDATES, **options)
+    with pytest.raises(CheckpointError, match="does not fit"):
+        trainer.restore(load_checkpoint(path), path)
