@@ -30,7 +30,7 @@ import networkx as nx
 import numpy as np
 
 from disentwine import data
-from disentwine.causal import Graph, discover, discover_linear
+from disentwine.causal import Graph, discover, discover_notears
 
 Table = tuple[np.ndarray, np.ndarray]
 Method = Callable[[np.ndarray, int], np.ndarray]
@@ -45,11 +45,11 @@ def ours(x: np.ndarray, seed: int) -> np.ndarray:
 
 
 def notears(x: np.ndarray, seed: int) -> np.ndarray:
-    return discover_linear(x, names(x.shape[1])).adjacency
+    return discover_notears(x, names(x.shape[1])).adjacency
 
 
 def notears_raw(x: np.ndarray, seed: int) -> np.ndarray:
-    return discover_linear(x, names(x.shape[1]), standardise=False).adjacency
+    return discover_notears(x, names(x.shape[1]), standardise=False).adjacency
 
 
 def _from_endpoints(ends: np.ndarray) -> np.ndarray:

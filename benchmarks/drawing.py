@@ -3,7 +3,7 @@
     python benchmarks/drawing.py
 
 The differences need the authors' files in the folder that DISENTWINE_DATA names. They are means
-over all pixels, channels and images, on a scale of 0 to 255: as drawn, and with `snapped=True`.
+over all pixels, channels and images, on a scale of 0 to 255: as drawn, and with `pixel_snapping=True`.
 
 Pendulum's images follow from its angles, so ours are compared one by one. Flow's published labels
 are truncated to integers and leave out the jet's noise e, so that several scenes share a label:
@@ -43,10 +43,10 @@ def main() -> None:
         published, labels = authors["images"][::EVERY], authors["labels"][::EVERY]
     cup = slice(0, 46)
     for snapped in (False, True):
-        ours = Pendulum(snapped=True) if snapped else pendulum
-        nearest = nearest_drawings(flow, published, labels, snapped=snapped)
+        ours = Pendulum(pixel_snapping=True) if snapped else pendulum
+        nearest = nearest_drawings(flow, published, labels, pixel_snapping=snapped)
         alone = difference(nearest[:, :, cup], published[:, :, cup])
-        how = "snapped" if snapped else "as drawn"
+        how = "pixel_snapping" if snapped else "as drawn"
         print(f"Pendulum, {how}, mean difference: {difference(ours.images[:], theirs):.4f}")
         print(
             f"Flow, {how}, mean difference: {difference(nearest, published):.4f} "
@@ -84,7 +84,9 @@ def nearest_drawings(
     for k, (image, label) in enumerate(zip(published, labels, strict=True)):
         candidates = flow.factors[(ours == label).all(axis=1)]
         scenes = np.repeat(candidates, len(NOISE), axis=0)
-        drawn = draw(scenes, np.tile(NOISE, len(candidates)), image.shape[0], snapped=snapped)
+        drawn = draw(
+            scenes, np.tile(NOISE, len(candidates)), image.shape[0], pixel_snapping=snapped
+        )
         nearest[k] = drawn[_distance(drawn, image).sum(axis=(1, 2, 3)).argmin()]
     return nearest
 

@@ -28,7 +28,7 @@ from disentwine import load_run
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
 from disentwine.data import Arrays
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.evaluation.likelihood import log_likelihood
 from disentwine.models import LadderVAE
 from disentwine.runs.provenance import versions
@@ -50,7 +50,7 @@ def measure(run: Path | None, *, images: int, samples: int) -> dict[str, Any]:
     else:
         opened = load_run(run)
         model, dataset = opened.model, opened.dataset
-        indices = spread(dataset.split["test"], images)
+        indices = evenly_spaced(dataset.split["test"], images)
     start, cpu = time.perf_counter(), time.process_time()
     score = log_likelihood(model, dataset, indices, samples=samples)
     return {

@@ -95,7 +95,7 @@ def compare_ranks() -> None:
     from scipy.linalg import expm
     from scipy.stats import spearmanr
 
-    from disentwine.metrics.disentanglement import dci
+    from disentwine.metrics import dci
 
     rng = np.random.default_rng(0)
     v = np.stack([rng.integers(0, size, 3000) for size in (3, 6, 10, 8, 8)], axis=1).astype(float)

@@ -21,7 +21,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.metrics.disentanglement import _mic_kernel as _mine_kernel
+from disentwine.metrics.disentanglement import _mic_kernel
 from disentwine.metrics.disentanglement.mic_tic import Estimator, mine
 
 ROUNDS = 5
@@ -65,7 +65,7 @@ def compare(
     codes: Array, factors: Array, estimator: Estimator, path: Path, pipes: Pipes | None
 ) -> None:
     """Print the quickest of each side, the ratios and the largest difference of values."""
-    ours: dict[int, list[float]] = {threads: [] for threads in sorted({1, _mine_kernel.THREADS})}
+    ours: dict[int, list[float]] = {threads: [] for threads in sorted({1, _mic_kernel.THREADS})}
     theirs: list[float] = []
     difference = 0.0
     for _ in range(ROUNDS):
@@ -91,11 +91,11 @@ def compare(
 
 def timed(codes: Array, factors: Array, estimator: Estimator, threads: int) -> tuple[float, Array]:
     """Our seconds, and MIC and TIC of every pair in turn."""
-    allowed, _mine_kernel.THREADS = _mine_kernel.THREADS, threads
+    allowed, _mic_kernel.THREADS = _mic_kernel.THREADS, threads
     start = time.perf_counter()
     scores = mine(codes, factors, estimator=estimator, floor_permutations=0)
     seconds = time.perf_counter() - start
-    _mine_kernel.THREADS = allowed
+    _mic_kernel.THREADS = allowed
     return seconds, np.stack([s.details["matrix"] for s in scores], axis=-1).ravel()
 
 

@@ -14,7 +14,7 @@ import torch
 from disentwine import VAE
 from disentwine.core.dataset import Dataset
 from disentwine.data import Pendulum, Shapes2D
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.nn.encoders import ENCODERS
 from disentwine.training.loop import keep_freed_memory
 from disentwine.training.trainer import Trainer
@@ -41,7 +41,7 @@ def train_for(
     start = time.process_time()
     while time.process_time() - start < seconds:
         trainer.update()
-    images = dataset.images[spread(dataset.split["validation"], 2000)]
+    images = dataset.images[evenly_spaced(dataset.split["validation"], 2000)]
     reconstructed = trainer.model.reconstruct(images)
     error = ((images / 255.0 - reconstructed / 255.0) ** 2).mean()
     return trainer.step, float(error)

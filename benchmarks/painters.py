@@ -24,19 +24,19 @@ from sklearn.neighbors import NearestNeighbors
 from disentwine import LayeredCausalVAE, data
 from disentwine.evaluation.counterfactuals import draw_trials
 from disentwine.nn.layered_decoder import (
-    EdgePainter,
-    FieldPainter,
+    EdgeDecoder,
+    FieldDecoder,
     LayeredDecoder,
-    Painter,
     Painters,
+    PixelwiseDecoder,
 )
 from disentwine.training.loop import keep_freed_memory
 
 KINDS: dict[str, Painters] = {
-    "sum and edges": (Painter, EdgePainter),
-    "edges": (EdgePainter,),
-    "field": (FieldPainter,),
-    "edges and field": (EdgePainter, FieldPainter),
+    "sum and edges": (PixelwiseDecoder, EdgeDecoder),
+    "edges": (EdgeDecoder,),
+    "field": (FieldDecoder,),
+    "edges and field": (EdgeDecoder, FieldDecoder),
 }
 EFFECTS = {"pendulum": ("shadow_length", "shadow_position"), "flow": ("flow",)}
 BATCH, RATES, NOISE = 64, (0.003, 0.00002), 0.001

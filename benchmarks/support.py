@@ -5,7 +5,8 @@ its group had in training. This tells do-images whose groups all lie near such a
 those with one that is far from every one. The same is told of images whose concepts need not be read,
 because their labels are given: what is left is the error of mechanisms and painters.
 
-Flow's water ends at a whole pixel where it is drawn with `snapped=True`, so that images show its height only
+Flow's water ends at a whole pixel where it is drawn with `pixel_snapping=True`, so that images show its
+height only
 roughly. What that costs under do(ball size) is measured with an oracle that knows everything but the height
 between two pixels.
 

@@ -25,9 +25,8 @@ from rich.console import Console
 from rich.table import Table
 
 from disentwine import load_run
-from disentwine.data.splits import spread
-from disentwine.metrics import active_units
-from disentwine.metrics.disentanglement import z_diff
+from disentwine.data.splits import evenly_spaced
+from disentwine.metrics import active_units, z_diff
 from disentwine.runs.provenance import versions
 from disentwine.runs.storage import write_atomically
 
@@ -102,7 +101,7 @@ def of_run(path: Path) -> list[dict[str, Any]]:
     """Of each unit in use, its mean for square, ellipse and heart, and how far that goes as they turn."""
     run = load_run(path)
     dataset = run.dataset
-    indices = spread(dataset.split["validation"], IMAGES)
+    indices = evenly_spaced(dataset.split["validation"], IMAGES)
     codes = run.model.represent(dataset.images[indices])
     figure, turn = (
         np.unique(dataset.column(name)[indices], return_inverse=True)[1]

@@ -16,11 +16,11 @@ from torch.autograd import gradcheck
 from torch.func import functional_call
 
 from disentwine.core.capabilities import (
-    OPPONENT,
+    DISCRIMINATOR,
+    Adversarial,
     LearnsActions,
-    Opposed,
+    discriminator_parameters,
     frozen,
-    opponent_parameters,
     own_parameters,
 )
 from disentwine.core.dataset import Dataset
@@ -46,7 +46,7 @@ def check_model(
         build: makes the model, anew at each call.
         image_shape: (height, width, channels) of the images it is for.
         factors: columns of the labels that its loss reads.
-        estimated: loss terms, the opponent's among them, whose gradient is an estimator by design,
+        estimated: loss terms, the discriminator's among them, whose gradient is an estimator by design,
             such as a straight-through one, and can therefore not be held against finite differences.
 
     >>> from disentwine import VAE
@@ -57,7 +57,7 @@ def check_model(
         batch = _batch(build(), image_shape, factors)
         for check in (
             _check_arguments,
-            _check_opponent,
+            _check_discriminator,
             _check_losses,
             _check_gradients,
             _check_saving,
@@ -111,7 +111,11 @@ def _close(a: Tensor, b: Tensor, *, tolerance: float) -> bool:
 def _losses(model: Model) -> dict[str, str]:
     """The methods that training calls, and what to call them in a sentence."""
     own = {"loss": "loss"}
-    return own | {"opponent_loss": "opponent's loss"} if isinstance(model, Opposed) else own
+    return (
+        own | {"discriminator_loss": "discriminator's loss"}
+        if isinstance(model, Adversarial)
+        else own
+    )
 
 
 def _loss(model: Model, batch: Batch, method: str = "loss") -> Losses:
@@ -124,7 +128,7 @@ def _loss(model: Model, batch: Batch, method: str = "loss") -> Losses:
 
 def _others(model: Model, method: str) -> list[nn.Parameter]:
     """The parameters that a loss does not train."""
-    return opponent_parameters(model) if method == "loss" else own_parameters(model)
+    return discriminator_parameters(model) if method == "loss" else own_parameters(model)
 
 
 def _check_arguments(build: Build, batch: Batch) -> None:
@@ -146,15 +150,18 @@ def _check_arguments(build: Build, batch: Batch) -> None:
     _promise(shapes == twins, "a model built from its own attributes has other parameters")
 
 
-def _check_opponent(build: Build, batch: Batch) -> None:
+def _check_discriminator(build: Build, batch: Batch) -> None:
     model = build()
-    if isinstance(model, Opposed):
+    if isinstance(model, Adversarial):
         modules = dict(model.named_children())
-        _promise(OPPONENT in modules, f"the model is opposed, but has no submodule '{OPPONENT}'")
-        _promise(len(opponent_parameters(model)) > 0, "the opponent has nothing to learn")
-        _promise(model.opponent_training.updates >= 1, "the opponent is never updated")
-        taken = [n for n in model.loss(batch).terms if n.startswith(f"{OPPONENT}_")]
-        _promise(not taken, f"the loss terms {taken} are named like the opponent's")
+        _promise(
+            DISCRIMINATOR in modules,
+            f"the model is opposed, but has no submodule '{DISCRIMINATOR}'",
+        )
+        _promise(len(discriminator_parameters(model)) > 0, "the discriminator has nothing to learn")
+        _promise(model.discriminator_training.updates >= 1, "the discriminator is never updated")
+        taken = [n for n in model.loss(batch).terms if n.startswith(f"{DISCRIMINATOR}_")]
+        _promise(not taken, f"the loss terms {taken} are named like the discriminator's")
 
 
 def _check_losses(build: Build, batch: Batch) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from disentwine.causal import discover_linear
+from disentwine.causal import discover_notears
 from disentwine.causal import notears as linear
 from disentwine.causal.notears import _acyclicity
 from disentwine.errors import DataError, UsageError
@@ -49,7 +49,7 @@ def test_linear_effects_with_equal_noise_are_learnt() -> None:
     x = rng.normal(size=(1000, 4))
     x[:, 1] += 1.5 * x[:, 0]
     x[:, 3] += 1.2 * x[:, 1] - 0.9 * x[:, 2]
-    graph = discover_linear(x, tuple("abcd"), standardise=False)
+    graph = discover_notears(x, tuple("abcd"), standardise=False)
     assert graph.edges == (("a", "b"), ("b", "d"), ("c", "d"))
     assert graph.weights[2, 3] == pytest.approx(-0.9, abs=0.15)
     assert graph.confidence is None
@@ -58,9 +58,9 @@ def test_linear_effects_with_equal_noise_are_learnt() -> None:
 def test_what_is_wrong_is_named() -> None:
     x = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(UsageError, match="negative"):
-        discover_linear(x, ("a", "b"), sparsity=-1)
+        discover_notears(x, ("a", "b"), sparsity=-1)
     with pytest.raises(DataError, match="'b' has one value only"):
-        discover_linear(x * [1, 0], ("a", "b"))
+        discover_notears(x * [1, 0], ("a", "b"))
 
 
 def test_learning_is_watched_from_an_empty_start_to_the_end() -> None:
@@ -68,9 +68,9 @@ def test_learning_is_watched_from_an_empty_start_to_the_end() -> None:
     x = rng.normal(size=(500, 3))
     x[:, 2] += 1.5 * x[:, 0]
     path: list[np.ndarray] = []
-    watched = discover_linear(x, tuple("abc"), standardise=False, on_step=path.append)
+    watched = discover_notears(x, tuple("abc"), standardise=False, on_step=path.append)
     assert not path[0].any()
-    assert watched == discover_linear(x, tuple("abc"), standardise=False)
+    assert watched == discover_notears(x, tuple("abc"), standardise=False)
     chosen = watched.adjacency
     np.testing.assert_allclose(path[-1][chosen], watched.weights[chosen], rtol=1e-3)
     assert len({step.tobytes() for step in path}) > 3
@@ -87,7 +87,7 @@ def test_the_weakest_edge_of_a_cycle_goes_however_long_it_is(
     assert _acyclicity(found)[0] == 0
     monkeypatch.setattr(linear, "_augmented_lagrangian", lambda x, sparsity, on_step: found.copy())
     labels = np.random.default_rng(0).normal(size=(50, k))
-    graph = discover_linear(labels, [f"n{i}" for i in range(k)])
+    graph = discover_notears(labels, [f"n{i}" for i in range(k)])
     expected = found.copy()
     expected[4, 5] = 0
     np.testing.assert_array_equal(graph.weights, expected)

@@ -76,9 +76,12 @@ def test_pairs_are_all_that_there_are(cyclic):
 def test_a_data_set_may_say_what_its_actions_are():
     dataset = Grid()
     for options in ({"cyclic": False}, {"factors": ("angle", "size")}):
-        said, asked = transitions(dataset.with_actions(**options)), transitions(dataset, **options)
+        said, asked = (
+            transitions(dataset.with_transitions(**options)),
+            transitions(dataset, **options),
+        )
         assert said.actions == asked.actions
-        assert said.dataset.acting == asked.dataset.acting != dataset.acting
+        assert said.dataset.action_spec == asked.dataset.action_spec != dataset.action_spec
         for part, table in said.pairs.items():
             np.testing.assert_array_equal(table, asked.pairs[part])
     assert transitions(dataset).dataset is dataset
@@ -103,7 +106,7 @@ def test_factors_may_be_held_that_do_not_act():
     assert len(steps.alike(np.array([99.0, 0.0, 0.0]))) == 0
     for factors in ("size", ()):
         with pytest.raises(UsageError, match=r"in a list, such as \['size'\]; got"):
-            dataset.with_actions(factors=factors)
+            dataset.with_transitions(factors=factors)
     with pytest.raises(UsageError, match="held: size would act and be held"):
         transitions(dataset, held=("size",))
     with pytest.raises(UsageError, match="'colour'"):

@@ -167,7 +167,7 @@ def test_no_more_is_drawn_than_there_is(monkeypatch):
 
 
 def test_a_picture_that_differs_in_more_is_not_called_real():
-    free = DATA.with_actions(factors=(DATA.names[1],))
+    free = DATA.with_transitions(factors=(DATA.names[1],))
     rows = real_rows(free, Steps(free), 19, times=1)  # in the third row and the fourth column
     blank_or_real = [(row[0] == 255).all() for row in rows]
     assert len(rows) == 2

@@ -16,7 +16,7 @@ from disentwine.data import Arrays, Pendulum
 from disentwine.errors import DataError
 from disentwine.evaluation.counterfactuals import drawn_values
 from disentwine.evaluation.effects import effect_scores
-from disentwine.evaluation.probes import Reader, train_reader
+from disentwine.evaluation.probes import Reader, train_concept_probe
 
 SHADOW = {"shadow_length", "shadow_position"}
 
@@ -36,7 +36,7 @@ def pendulum() -> Pendulum:
 
 @pytest.fixture(scope="module")
 def reader(pendulum: Pendulum) -> Reader:
-    return train_reader(pendulum, steps=250)
+    return train_concept_probe(pendulum, steps=250)
 
 
 class Simulator:
@@ -113,7 +113,7 @@ def test_a_reader_does_not_work_out_one_concept_from_the_others(
 def test_the_same_seed_gives_the_same_reader(pendulum: Pendulum) -> None:
     torch.manual_seed(3)
     state = torch.get_rng_state()
-    first, again, other = (train_reader(pendulum, steps=3, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (train_concept_probe(pendulum, steps=3, seed=seed) for seed in (0, 0, 1))
     assert torch.equal(state, torch.get_rng_state())
     some = pendulum.images[:20]
     assert np.array_equal(first(some), again(some))
@@ -122,14 +122,14 @@ def test_the_same_seed_gives_the_same_reader(pendulum: Pendulum) -> None:
 
 def test_a_reader_learns_from_the_images_that_carry_labels(pendulum: Pendulum) -> None:
     """Scenes can be redrawn only where every label is known; without any, the error says so."""
-    some = train_reader(pendulum.with_labels(0.1), steps=3)
+    some = train_concept_probe(pendulum.with_labels(0.1), steps=3)
     assert np.isfinite(some(pendulum.images[:5])).all()
     torn = pendulum.factors.copy()
     torn[::2, 0], torn[1::2, 1] = np.nan, np.nan
     partial = copy.copy(pendulum)
     partial.factors = torn
     with pytest.raises(DataError, match="every label"):
-        train_reader(partial, steps=3)
+        train_concept_probe(partial, steps=3)
 
 
 def test_the_simulator_itself_is_as_good_as_the_reader(reader: Reader, pendulum: Pendulum) -> None:
@@ -183,7 +183,7 @@ def test_without_a_simulator_effects_are_left_out(pendulum: Pendulum) -> None:
         edges=edges,
         allow_missing=True,
     )
-    reader = train_reader(pictures, steps=30)
+    reader = train_concept_probe(pictures, steps=30)
     assert np.isfinite(reader.error).all()
     found = measured(Simulator(pendulum), reader, pictures)
     error = found["effect-leak"].details["error"]
@@ -195,11 +195,11 @@ def test_without_a_simulator_effects_are_left_out(pendulum: Pendulum) -> None:
 def test_models_that_do_not_intervene_and_data_without_labels() -> None:
     grey = Arrays(images=np.zeros((20, 16, 16, 1), np.uint8))
     with pytest.raises(DataError, match="labels"):
-        train_reader(grey)
+        train_concept_probe(grey)
     pictures = Arrays(
         images=np.zeros((20, 16, 16, 1), np.uint8), factors=np.arange(20.0)[:, None], names=["a"]
     )
-    reader = train_reader(pictures, steps=1)
+    reader = train_concept_probe(pictures, steps=1)
     assert effect_scores(object(), reader, pictures, pictures.split["test"], seed=0) == []
 
 

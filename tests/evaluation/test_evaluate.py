@@ -13,7 +13,7 @@ from disentwine.core.capabilities import Quantizes
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.core.model import Batch, Losses
 from disentwine.data import Arrays
-from disentwine.data.splits import sampled, spread
+from disentwine.data.splits import evenly_spaced, sampled
 from disentwine.errors import DataError, UsageError
 from disentwine.evaluation.disentanglement import NO_QUANTITIES, ONE_FACTOR, score_codes
 from disentwine.evaluation.evaluate import LIMIT, Evaluation, evaluate, evaluate_baseline, held_out
@@ -316,7 +316,7 @@ def test_a_perfect_code_of_a_sorted_grid_is_scored_as_on_all_of_it() -> None:
     whole = sap(data.factors, data.factors).value
     assert found.scores[0].value == pytest.approx(whole, abs=0.05)
     # What a stride answers, which ties the last factor to the place in the grid.
-    strided = data.factors[spread(data.split["test"], LIMIT)]
+    strided = data.factors[evenly_spaced(data.split["test"], LIMIT)]
     assert sap(strided, strided).value < whole - 0.3
 
 

@@ -4,19 +4,17 @@ or weight goes unseen."""
 import numpy as np
 import pytest
 
-from disentwine.metrics import explicitness
-from disentwine.metrics.disentanglement import (
+from disentwine.metrics import (
     dci,
+    explicitness,
     factor_vae,
     info_mec,
     irs,
     mig,
+    mine,
     modularity,
     sap,
     z_diff,
-)
-from disentwine.metrics.disentanglement import (
-    mic_tic as mine,
 )
 from disentwine.metrics.disentanglement.dci import _concentration
 

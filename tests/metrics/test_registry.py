@@ -145,16 +145,20 @@ def any_sample(self: Any, samples: Any, factor: int, rng: np.random.Generator) -
 
 
 MUTANTS: dict[str, tuple[str, str, Any]] = {
-    "z-diff": ("sampling", "ValueIndex.like", any_sample),
-    "factor-vae": ("sampling", "ValueIndex.like", any_sample),
-    "sap": ("sap", "gap_of_best_two", lambda m: m.min(axis=0)),
-    "mig": ("mig", "entropy", lambda classes: 2.0),
-    "dci": ("dci", "_split_gains", lambda predictors, d: np.ones(d)),
-    "modularity": ("modularity", "information_matrix", lambda z, v: np.ones((3, 3))),
-    "explicitness": ("modularity", "_mean_area", lambda z, y, a, b: 0.7),
-    "info-mec": ("info_mec", "_share_of_best", lambda m, axis: float(m.mean())),
-    "irs": ("irs", "class_table", lambda v, bins: np.zeros(v.shape, np.int64)),
-    "mic-tic": ("mine", "_mic", lambda matrix: float(matrix.mean())),
+    "z-diff": ("_inputs", "ValueIndex.like", any_sample),
+    "factor-vae": ("_inputs", "ValueIndex.like", any_sample),
+    "sap": ("disentanglement.sap", "gap_of_best_two", lambda m: m.min(axis=0)),
+    "mig": ("disentanglement.mig", "entropy", lambda classes: 2.0),
+    "dci": ("disentanglement.dci", "_split_gains", lambda predictors, d: np.ones(d)),
+    "modularity": (
+        "disentanglement.modularity",
+        "information_matrix",
+        lambda z, v: np.ones((3, 3)),
+    ),
+    "explicitness": ("disentanglement.modularity", "_mean_area", lambda z, y, a, b: 0.7),
+    "info-mec": ("disentanglement.info_mec", "_share_of_best", lambda m, axis: float(m.mean())),
+    "irs": ("disentanglement.irs", "class_table", lambda v, bins: np.zeros(v.shape, np.int64)),
+    "mic-tic": ("disentanglement.mic_tic", "_mic", lambda matrix: float(matrix.mean())),
 }
 """For each metric one step of its own code, replaced by a wrong one."""
 

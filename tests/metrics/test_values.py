@@ -12,14 +12,19 @@ from disentwine.errors import UsageError
 from disentwine.metrics import (
     action_accuracy,
     attribute_accuracy,
+    dci,
     edge_scores,
     factor_accuracy,
+    info_mec,
+    irs,
+    mig,
+    mine,
+    sap,
     shd,
+    z_diff,
 )
 from disentwine.metrics._inputs import entropy, mutual_information
 from disentwine.metrics.attributes import _hinge_bias
-from disentwine.metrics.disentanglement import dci, info_mec, irs, mig, sap, z_diff
-from disentwine.metrics.disentanglement import mic_tic as mine
 from disentwine.metrics.disentanglement.info_mec import explained
 from disentwine.metrics.disentanglement.sap import threshold_accuracy
 

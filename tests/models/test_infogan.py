@@ -58,7 +58,7 @@ def test_generator_and_q_gain_from_information() -> None:
     with fixed_noise(0):
         c, z = model.draw(4)
     x = model.paint(c, z)
-    D = model.opponent(x)[:, 0].sigmoid()
+    D = model.discriminator(x)[:, 0].sigmoid()
     torch.testing.assert_close(losses.total, (-D.log() - model.information(c, x)).mean())
 
 
@@ -77,13 +77,15 @@ def test_the_discriminator_tells_true_images_from_painted_ones(step: int, slopes
     model = build(slope_weight=3)
     batch = Batch(torch.rand(4, 1, 16, 16), torch.zeros(4, 0), step=step)
     with fixed_noise(0):
-        loss = model.opponent_loss(batch).total
+        loss = model.discriminator_loss(batch).total
     with fixed_noise(0):
         painted = model.paint(*model.draw(4))
     x = batch.x.clone().requires_grad_()
-    logits = model.opponent(x)[:, 0]
+    logits = model.discriminator(x)[:, 0]
     (slope,) = torch.autograd.grad(logits.sum(), x)
-    told = -0.5 * (logits.sigmoid().log() + (1 - model.opponent(painted)[:, 0].sigmoid()).log())
+    told = -0.5 * (
+        logits.sigmoid().log() + (1 - model.discriminator(painted)[:, 0].sigmoid()).log()
+    )
     pays = 3 * slopes * 0.5 * slope.square().sum((1, 2, 3))
     torch.testing.assert_close(loss, (told + pays).mean())
 

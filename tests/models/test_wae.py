@@ -11,7 +11,7 @@ from disentwine.models import WAEGAN
 @pytest.fixture
 def model() -> WAEGAN:
     torch.manual_seed(0)
-    return WAEGAN(image_shape=(16, 16, 1), latent=4, lambda_gan=3.0, opponent_units=16)
+    return WAEGAN(image_shape=(16, 16, 1), latent=4, lambda_gan=3.0, discriminator_units=16)
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def batch() -> Batch:
 def test_codes_are_to_pass_for_draws_of_the_prior(model: WAEGAN, batch: Batch) -> None:
     losses = model.loss(batch)
     z = model.encoder(batch.x)
-    D = model.opponent(z)[:, 0].sigmoid()
+    D = model.discriminator(z)[:, 0].sigmoid()
     error = (batch.x - model.decoder(z)).square().sum((1, 2, 3))
     torch.testing.assert_close(losses.terms["reconstruction"], error)
     torch.testing.assert_close(losses.total, (error - 3 * D.log()).mean())
@@ -31,8 +31,8 @@ def test_codes_are_to_pass_for_draws_of_the_prior(model: WAEGAN, batch: Batch) -
 
 def test_the_discriminator_tells_draws_of_the_prior_from_codes(model: WAEGAN, batch: Batch) -> None:
     with fixed_noise(2):
-        loss = model.opponent_loss(batch).total
+        loss = model.discriminator_loss(batch).total
     with fixed_noise(2):
         drawn = torch.randn(8, 4)
-    D, D_code = (model.opponent(z)[:, 0].sigmoid() for z in (drawn, model.encoder(batch.x)))
+    D, D_code = (model.discriminator(z)[:, 0].sigmoid() for z in (drawn, model.encoder(batch.x)))
     torch.testing.assert_close(loss, -0.5 * (D.log() + (1 - D_code).log()).mean())

@@ -12,7 +12,7 @@ from disentwine.errors import UsageError
 from disentwine.metrics.active_latents import ALIVE
 from disentwine.models import VAE
 from disentwine.nn.encoders import ENCODERS, Network
-from disentwine.nn.inactive_latents import NOISE, UNUSED, revive_units
+from disentwine.nn.inactive_latents import NOISE, UNUSED, reset_inactive
 
 
 def layers(*, unused: list[int]) -> tuple[nn.Linear, nn.Linear, torch.Tensor]:
@@ -32,7 +32,7 @@ def test_unused_units_vary_with_little_noise_and_are_heard() -> None:
     last, first, features = layers(unused=[1, 3])
     with torch.no_grad():
         first.weight[:, [1, 3]] = 0
-    assert revive_units(last, first, features).tolist() == [1, 3]
+    assert reset_inactive(last, first, features).tolist() == [1, 3]
     mean, log_variance = last(features).detach().chunk(2, dim=1)
     assert mean[:, [1, 3]].mean(0).abs().max() < 1e-5
     assert torch.allclose(mean[:, [1, 3]].var(0), torch.ones(2))
@@ -43,7 +43,7 @@ def test_unused_units_vary_with_little_noise_and_are_heard() -> None:
 def test_units_in_use_stay_as_they_are_to_the_bit() -> None:
     last, first, features = layers(unused=[1, 3])
     before = [last.weight.clone(), last.bias.clone(), first.weight.clone(), first.bias.clone()]
-    revive_units(last, first, features)
+    reset_inactive(last, first, features)
     rows = [0, 2, 4, 6]
     assert torch.equal(last.weight[rows], before[0][rows])
     assert torch.equal(last.bias[rows], before[1][rows])
@@ -54,19 +54,19 @@ def test_units_in_use_stay_as_they_are_to_the_bit() -> None:
 def test_no_more_are_revived_than_asked_for() -> None:
     last, first, features = layers(unused=[1, 3])
     before = [last.weight.clone(), last.bias.clone(), first.weight.clone()]
-    assert revive_units(last, first, features, most=1).tolist() == [1]
+    assert reset_inactive(last, first, features, most=1).tolist() == [1]
     assert last(features)[:, 1].var().item() == pytest.approx(1, rel=1e-3)
     rows = [3, 7]
     assert torch.equal(last.weight[rows], before[0][rows])
     assert torch.equal(last.bias[rows], before[1][rows])
     assert torch.equal(first.weight[:, 3], before[2][:, 3])
-    assert revive_units(last, first, features, most=5).tolist() == [3]
+    assert reset_inactive(last, first, features, most=5).tolist() == [3]
 
 
 def test_where_all_are_used_nothing_changes() -> None:
     last, first, features = layers(unused=[])
     before = last(features)
-    assert revive_units(last, first, features).tolist() == []
+    assert reset_inactive(last, first, features).tolist() == []
     assert torch.equal(last(features), before)
 
 
@@ -76,7 +76,7 @@ def test_every_network_has_the_layers_that_are_made_anew(network: Network) -> No
     x = torch.rand(20, 1, 16, 16)
     with torch.no_grad():
         model.encoder[-1].weight[1] = 0  # type: ignore[index, union-attr]
-    assert 1 in model.revive(x)
+    assert 1 in model.reset_inactive_latents(x)
     assert model.posterior(x).mean[:, 1].var().item() == pytest.approx(1, rel=1e-3)
 
 
@@ -85,5 +85,5 @@ def test_what_takes_all_images_for_the_same_cannot_be_revived(features: torch.Te
     last, first, _ = layers(unused=[])
     before = last.weight.clone()
     with pytest.raises(UsageError, match="all training images are alike"):
-        revive_units(last, first, features)
+        reset_inactive(last, first, features)
     assert torch.equal(last.weight, before)

@@ -10,11 +10,11 @@ from torch import nn
 from torch.distributions import Normal
 
 from disentwine.nn.distributions import DiagonalGaussian
-from disentwine.nn.images import evaluating
+from disentwine.nn.images import evaluation_mode
 from disentwine.nn.ladder import (
     BatchNorm,
-    Centred,
     GaussianLayer,
+    MeanCentred,
     deterministic,
     features_to_pixels,
     merge,
@@ -89,7 +89,7 @@ def test_one_row_is_normalised_as_in_evaluation_and_changes_no_statistics() -> N
     row = torch.randn(1, 4)
     trained = norm(row)
     assert all(torch.equal(norm.state_dict()[name], value) for name, value in before.items())
-    with evaluating(norm):
+    with evaluation_mode(norm):
         assert torch.equal(norm(row), trained)
     assert norm.training
 
@@ -100,9 +100,9 @@ def test_repeated_rows_go_over_all_images_again_and_again() -> None:
     assert repeated(q, 1) is q
 
 
-def centred(network: str = "compact") -> Centred:
+def centred(network: str = "compact") -> MeanCentred:
     torch.manual_seed(0)
-    return Centred(pixels_to_features(network, (16, 16, 1), 8)[0], (16, 16, 1))  # type: ignore[arg-type]
+    return MeanCentred(pixels_to_features(network, (16, 16, 1), 8)[0], (16, 16, 1))  # type: ignore[arg-type]
 
 
 def test_ends_meet() -> None:
@@ -128,7 +128,7 @@ def test_the_mean_image_is_that_of_all_first_batches_and_kept_in_evaluation() ->
         front(x)
     torch.testing.assert_close(front.mean, batches.mean((0, 1))[None])
     x = torch.rand(3, 1, 16, 16)
-    with evaluating(front):
+    with evaluation_mode(front):
         torch.testing.assert_close(front(x), (x - front.mean).flatten(1))
         torch.testing.assert_close(front(x[:1]), front(x)[:1])
     single = front(x[:1])
@@ -142,7 +142,7 @@ def test_the_mean_of_features_hardly_moves_when_the_network_does() -> None:
     for i in range(64):
         x[i, 0, i % 15 : i % 15 + 2, (7 * i) % 15 : (7 * i) % 15 + 2] = 0
 
-    def shift(network: nn.Module, front: Centred) -> float:
+    def shift(network: nn.Module, front: MeanCentred) -> float:
         before = network(x)
         kept = {name: value.clone() for name, value in front.state_dict().items()}
         with torch.no_grad():

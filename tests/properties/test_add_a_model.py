@@ -13,7 +13,7 @@ from disentwine.core.capabilities import capabilities
 from disentwine.core.model import Batch, Losses, Model
 from disentwine.models import MODELS
 from disentwine.nn.encoders import ImageShape
-from disentwine.nn.images import accepts_pictures
+from disentwine.nn.images import accepts_images
 from disentwine.runs.fit import train_recipe
 from disentwine.runs.recipe import parse_recipe
 from disentwine.runs.run import load_run
@@ -40,12 +40,12 @@ class Toy(Model):
         error = (batch.x - self.decoder(codes)).square().flatten(1).sum(1)
         return Losses({"error": error, "size": codes.square().mean()}, {"size": self.penalty})
 
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor) -> Tensor:
         codes: Tensor = self.encoder(x)
         return codes
 
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         images: Tensor = self.decoder(self.encoder(x))
         return images.clamp(0, 1)
@@ -95,40 +95,40 @@ class ChangesAnArgument(Toy):
 
 
 class NoisyCodes(Toy):
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor) -> Tensor:
         codes: Tensor = self.encoder(x)
         return codes + torch.randn_like(codes)
 
 
 class NoisyImages(Toy):
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         return torch.rand_like(x)
 
 
 class MixesImages(Toy):
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor) -> Tensor:
         codes: Tensor = self.encoder(x)
         return codes - codes.mean(0)
 
 
 class FlatCodes(Toy):
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor) -> Tensor:
         codes: Tensor = self.encoder(x)
         return codes.sum(1)
 
 
 class SmallImages(Toy):
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         return x[..., 1:].clamp(0, 1)
 
 
 class UnboundedImages(Toy):
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         return 100 + x
 
@@ -212,7 +212,7 @@ class ForgetsState(Toy):
         super().__init__(image_shape=image_shape, width=width, penalty=penalty)
         self.hidden = torch.rand(())
 
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor) -> Tensor:
         codes: Tensor = self.encoder(x)
         return codes + self.hidden

@@ -29,7 +29,7 @@ FURTHER: dict[str, list[dict[str, Any]]] = {
     "ladder-vae": [{"batch_norm": False}, {"layers": (4,)}, {"importance_samples": 3}],
     "infogan": [{"classes": 3}],
     "causal-gan": [{"edges": ()}],
-    "causal-wae": [{"show_roots": False}, {"edges": ()}],
+    "causal-wae": [{"decode_roots": False}, {"edges": ()}],
     "beta-vae": [{"capacity": 5.0, "warm_up_steps": 5}, {"beta": 0.0}],
 }
 """Choices that a constructor's types do not tell."""
@@ -38,7 +38,7 @@ SMALL: dict[str, dict[str, Any]] = {
     name: {"layers": (4, 3), "hidden": (12, 8)} for name in ("hierarchical-vae", "ladder-vae")
 }
 SMALL["causal-gan"] = {"edges": (("cause", "effect"), ("effect", "outcome"))}
-SMALL["causal-wae/layered"] = SMALL["causal-gan"] | {"opponent_units": 16}
+SMALL["causal-wae/layered"] = SMALL["causal-gan"] | {"discriminator_units": 16}
 SMALL["causal-wae"] = SMALL["causal-wae/layered"] | {"dimensions": 2}
 SMALL["vq-vae"] = {"codes": 8, "dimensions": 4, "width": 8}
 SMALL["mcq-vae"] = SMALL["vq-vae"]

@@ -1,4 +1,4 @@
-"""`check_model` holds a model's opponent to the contract as well."""
+"""`check_model` holds a model's discriminator to the contract as well."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from disentwine.core.capabilities import OpponentTraining, capabilities
+from disentwine.core.capabilities import DiscriminatorTraining, capabilities
 from disentwine.core.model import Batch, Losses, Model
 from disentwine.losses.adversarial import discriminator_loss, generator_loss, slope_penalty
 from disentwine.nn.encoders import ImageShape
-from disentwine.nn.images import accepts_pictures
+from disentwine.nn.images import accepts_images
 from disentwine.testing import check_model
 
 SHAPE = (8, 8, 1)
@@ -24,11 +24,13 @@ class Duel(Model):
         self.image_shape = image_shape
         self.encoder = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
         self.decoder = nn.Sequential(nn.Linear(3, 64), nn.Unflatten(1, (1, 8, 8)))
-        self.opponent: nn.Module = nn.Sequential(nn.Linear(3, 5), nn.Softplus(), nn.Linear(5, 1))
-        self.opponent_training = OpponentTraining()
+        self.discriminator: nn.Module = nn.Sequential(
+            nn.Linear(3, 5), nn.Softplus(), nn.Linear(5, 1)
+        )
+        self.discriminator_training = DiscriminatorTraining()
 
     def judge(self, z: Tensor) -> Tensor:
-        logits: Tensor = self.opponent(z)
+        logits: Tensor = self.discriminator(z)
         return logits[:, 0]
 
     def loss(self, batch: Batch) -> Losses:
@@ -36,18 +38,18 @@ class Duel(Model):
         error = (batch.x - self.decoder(z)).square().flatten(1).sum(1)
         return Losses({"error": error, "passing": generator_loss(self.judge(z))})
 
-    def opponent_loss(self, batch: Batch) -> Losses:
+    def discriminator_loss(self, batch: Batch) -> Losses:
         z = self.encoder(batch.x)
         noise = torch.randn_like(z)
         told_apart = discriminator_loss(self.judge(noise), self.judge(z))
         return Losses({"told_apart": told_apart, "slope": slope_penalty(self.judge, noise)})
 
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor) -> Tensor:
         codes: Tensor = self.encoder(x)
         return codes
 
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         images: Tensor = self.decoder(self.encoder(x))
         return images.clamp(0, 1)
@@ -58,11 +60,11 @@ def test_an_opposed_model_keeps_the_contract() -> None:
     assert capabilities(Duel(image_shape=SHAPE)) == ("opposed",)
 
 
-class NoOpponent(Duel):
+class NoDiscriminator(Duel):
     def __init__(self, *, image_shape: ImageShape) -> None:
         super().__init__(image_shape=image_shape)
-        self.rival = self.opponent
-        del self.opponent
+        self.rival = self.discriminator
+        del self.discriminator
 
     def judge(self, z: Tensor) -> Tensor:
         logits: Tensor = self.rival(z)
@@ -72,31 +74,31 @@ class NoOpponent(Duel):
 class LearnsNothing(Duel):
     def __init__(self, *, image_shape: ImageShape) -> None:
         super().__init__(image_shape=image_shape)
-        self.opponent.requires_grad_(False)
+        self.discriminator.requires_grad_(False)
 
 
 class NeverUpdated(Duel):
     def __init__(self, *, image_shape: ImageShape) -> None:
         super().__init__(image_shape=image_shape)
-        self.opponent_training = OpponentTraining(updates=0)
+        self.discriminator_training = DiscriminatorTraining(updates=0)
 
 
 class TakesAName(Duel):
     def loss(self, batch: Batch) -> Losses:
         terms = super().loss(batch).terms
-        return Losses({"error": terms["error"], "opponent_loss": terms["passing"]})
+        return Losses({"error": terms["error"], "discriminator_loss": terms["passing"]})
 
 
-class IdleOpponent(Duel):
+class IdleDiscriminator(Duel):
     """Its last layer's bias moves both logits alike, which a difference does not feel."""
 
-    def opponent_loss(self, batch: Batch) -> Losses:
+    def discriminator_loss(self, batch: Batch) -> Losses:
         z = self.encoder(batch.x)
         return Losses({"gap": self.judge(z) - self.judge(torch.randn_like(z))})
 
 
 class TrainedByTheOther(Duel):
-    """An encoder that only the opponent's loss would train."""
+    """An encoder that only the discriminator's loss would train."""
 
     def loss(self, batch: Batch) -> Losses:
         z = self.encoder(batch.x).detach()
@@ -104,36 +106,39 @@ class TrainedByTheOther(Duel):
 
 
 class WrongShape(Duel):
-    def opponent_loss(self, batch: Batch) -> Losses:
-        return Losses({"codes": self.opponent(self.encoder(batch.x))})
+    def discriminator_loss(self, batch: Batch) -> Losses:
+        return Losses({"codes": self.discriminator(self.encoder(batch.x))})
 
 
 class BrokenWithoutGradients(Duel):
     """Differentiates inside its loss, which validation does not allow for."""
 
-    def opponent_loss(self, batch: Batch) -> Losses:
+    def discriminator_loss(self, batch: Batch) -> Losses:
         noise = torch.randn(len(batch.x), 3, dtype=batch.x.dtype, requires_grad=True)
         (slope,) = torch.autograd.grad(self.judge(noise).sum(), noise, create_graph=True)
-        return Losses({**super().opponent_loss(batch).terms, "own": slope.square().sum(1)})
+        return Losses({**super().discriminator_loss(batch).terms, "own": slope.square().sum(1)})
 
 
 class WrongSlope(Duel):
-    def opponent_loss(self, batch: Batch) -> Losses:
-        terms = super().opponent_loss(batch).terms
+    def discriminator_loss(self, batch: Batch) -> Losses:
+        terms = super().discriminator_loss(batch).terms
         return Losses({"told_apart": terms["told_apart"] * terms["told_apart"].detach()})
 
 
 @pytest.mark.parametrize(
     ("mutant", "sentence"),
     [
-        (NoOpponent, "has no submodule 'opponent'"),
-        (LearnsNothing, "the opponent has nothing to learn"),
-        (NeverUpdated, "the opponent is never updated"),
-        (TakesAName, r"\['opponent_loss'\] are named like the opponent's"),
-        (IdleOpponent, "the gradient of the parameter 'opponent.2.bias' is zero everywhere"),
+        (NoDiscriminator, "has no submodule 'discriminator'"),
+        (LearnsNothing, "the discriminator has nothing to learn"),
+        (NeverUpdated, "the discriminator is never updated"),
+        (TakesAName, r"\['discriminator_loss'\] are named like the discriminator's"),
+        (
+            IdleDiscriminator,
+            "the gradient of the parameter 'discriminator.2.bias' is zero everywhere",
+        ),
         (TrainedByTheOther, "no gradient reaches the parameter 'encoder.1.weight'"),
-        (WrongShape, r"the opponent's loss term 'codes' of 3 images has shape \(3, 1\)"),
-        (WrongSlope, "the gradient of the opponent's loss term 'told_apart' is not its slope"),
+        (WrongShape, r"the discriminator's loss term 'codes' of 3 images has shape \(3, 1\)"),
+        (WrongSlope, "the gradient of the discriminator's loss term 'told_apart' is not its slope"),
     ],
 )
 def test_a_broken_promise_is_named(mutant: type[Duel], sentence: str) -> None:

@@ -12,7 +12,7 @@ import torch
 from disentwine import figures
 from disentwine.data import Arrays
 from disentwine.evaluation.evaluate import evaluate
-from disentwine.evaluation.latents import names_by_share
+from disentwine.evaluation.latents import code_frequencies
 from disentwine.models import CTVAE, MCQVAE
 from disentwine.report.context import Subject
 from disentwine.report.html import Section
@@ -93,7 +93,7 @@ def test_the_commonest_names_of_a_unit_are_shown_and_said_to_be_names(
     found = shown(model, pictures, monkeypatch)
     subject, (images, labels, columns) = found["subject"], found["labelled_rows"][0]
     unit, codes = subject.busiest[0], subject.found.codes
-    names, shares = names_by_share(codes[:, unit])
+    names, shares = code_frequencies(codes[:, unit])
     assert labels[0] == f"z{unit}\ndiffers {1 - (shares**2).sum():.2f}"
     code = torch.from_numpy(codes[0]).clone()
     for rank, name in enumerate(names):
@@ -110,6 +110,6 @@ def test_the_commonest_names_of_a_unit_are_shown_and_said_to_be_names(
 
 
 def test_names_that_are_as_common_come_as_they_are_seen() -> None:
-    names, shares = names_by_share(np.array([7.0, 2.0, 2.0, 7.0, 1.0]))
+    names, shares = code_frequencies(np.array([7.0, 2.0, 2.0, 7.0, 1.0]))
     assert names.tolist() == [7, 2, 1]
     assert shares.tolist() == [0.4, 0.4, 0.2]

@@ -19,7 +19,7 @@ from disentwine.data import Folder
 from disentwine.errors import CheckpointError, DataError, DisentwineError
 from disentwine.evaluation import evaluate, evaluate_run
 from disentwine.models import MODELS, VAE
-from disentwine.nn.images import accepts_pictures
+from disentwine.nn.images import accepts_images
 from disentwine.report import write_report
 from disentwine.report.html import Picture, Section, Table, write_page
 from disentwine.runs.fit import fit
@@ -213,11 +213,11 @@ class Plain(Model):
     def loss(self, batch: Batch) -> Losses:
         return Losses({"error": (batch.x * self.scale - 0.5).square().mean()})
 
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Any) -> Any:
         return 10 * x.mean(dim=(2, 3)).repeat(1, 2) * self.scale.new_tensor([1.0, 0.0])
 
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Any) -> Any:
         return x
 

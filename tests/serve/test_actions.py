@@ -117,7 +117,7 @@ def thorough_truth(dataset: Dataset, row: np.ndarray, action: str) -> tuple[Any,
     grid = grid[np.isfinite(grid)]
     here = np.flatnonzero(grid == row[column])
     place = int(here[0]) + sign if len(here) else -1
-    if len(here) and dataset.goes_round(column) and len(grid) > 2:
+    if len(here) and dataset.is_cyclic(column) and len(grid) > 2:
         place %= len(grid)
     if not 0 <= place < len(grid):
         return None, None
@@ -127,22 +127,22 @@ def thorough_truth(dataset: Dataset, row: np.ndarray, action: str) -> tuple[Any,
     return after, dataset.images[same[0]] if len(same) == 1 else None
 
 
-@pytest.mark.parametrize("acting", [None, ("x", "y"), ("turn",)])
+@pytest.mark.parametrize("factors", [None, ("x", "y"), ("turn",)])
 @pytest.mark.parametrize("cyclic", [True, False])
-def test_truths_are_those_of_a_thorough_look(acting: tuple[str, ...] | None, cyclic: bool) -> None:
+def test_truths_are_those_of_a_thorough_look(factors: tuple[str, ...] | None, cyclic: bool) -> None:
     rng = np.random.default_rng(0)
     kinds = {"x": "ordinal", "y": "ordinal", "turn": "ordinal", "still": "ordinal"}
-    factors = rng.integers(0, 4, (150, 4)) * [1.0, 10.0, 90.0, 1.0]  # with holes, and with twins
-    factors[rng.random((150, 4)) < 0.02] = np.nan
+    table = rng.integers(0, 4, (150, 4)) * [1.0, 10.0, 90.0, 1.0]  # with holes, and with twins
+    table[rng.random((150, 4)) < 0.02] = np.nan
     images = rng.integers(0, 256, (150, 8, 8, 1), np.uint8)
     dataset: Dataset = Arrays(
-        images=images, factors=factors, names=[*kinds], kinds=kinds, allow_missing=True
+        images=images, factors=table, names=[*kinds], kinds=kinds, allow_missing=True
     )
     dataset.factors[:, 3] = 0
     dataset.spec = tuple(replace(f, cyclic=f.name == "turn") for f in dataset.spec)
-    dataset = dataset.with_actions(factors=acting, cyclic=cyclic)
+    dataset = dataset.with_transitions(factors=factors, cyclic=cyclic)
     opened = Opened(Stepper(), dataset, 1)
-    names = [f"{sign}{name}" for name in acting or kinds for sign in "+-"]
+    names = [f"{sign}{name}" for name in factors or kinds for sign in "+-"]
     opened.model.actions = tuple(names)
     truths = []
     for index in range(len(dataset)):
@@ -162,7 +162,7 @@ def test_the_table_is_looked_through_once(bars: Arrays, monkeypatch: pytest.Monk
     looked = []
     unique = np.unique
     monkeypatch.setattr(np, "unique", lambda x, **how: looked.append(len(x)) or unique(x, **how))
-    dataset = bars.with_actions()
+    dataset = bars.with_transitions()
     for opened in (Opened(Stepper(), dataset, 1), Opened(Stepper(), dataset, 2)):
         apply(opened, seen_at(opened, 5), ["+x", "+x", "-x", "+colour"])
     assert looked == [len(bars)] * 3  # once a factor, and once for what is held

@@ -52,7 +52,7 @@ def watch(model, dataset):
 
 @pytest.fixture
 def study(in_this_process):
-    def make(*made, stages=None, data_remarks=()):
+    def make(*made, stages=None, dataset_notes=()):
         return Study(
             name="tiny",
             about="a study of nothing",
@@ -63,7 +63,7 @@ def study(in_this_process):
             figures=lambda outcomes, runs, folder: [],
             watch={"paper": watch},
             stages=stages,
-            data_remarks=dict(data_remarks),
+            dataset_notes=dict(dataset_notes),
         )
 
     return make
@@ -127,8 +127,8 @@ def test_folders_may_have_any_name(study, tmp_path):
 
 
 def test_a_page_tells_of_the_data_sets_it_has(study, tmp_path):
-    remarks = {"pendulum": "It swings.", "flow": "It falls."}
-    page = run_study(study(trial(), data_remarks=remarks), out=tmp_path).page.read_text()
+    notes = {"pendulum": "It swings.", "flow": "It falls."}
+    page = run_study(study(trial(), dataset_notes=notes), out=tmp_path).page.read_text()
     assert "It swings." in page
     assert "It falls." not in page
 
@@ -219,7 +219,7 @@ def test_a_worker_that_is_killed_fails_no_other_trial(tmp_path, jobs):
 
 def test_numbers_of_others_are_rows_marked_as_published(study, tmp_path):
     known = {("iwae", "pendulum", "steps", "2 layers"): 7.0, ("iwae", "flow", "steps", ""): 8.0}
-    tiny = replace(study(trial()), others=known, remarks=["A remark."])
+    tiny = replace(study(trial()), others=known, notes=["A remark."])
     written = run_study(tiny, out=tmp_path)
     (row,) = [r for r in json.loads(written.results.read_bytes())["rows"] if r["system"] == "iwae"]
     assert (row["value"], row["paper"], row["data"]) == (None, 7.0, "pendulum")

@@ -1,4 +1,4 @@
-"""A model and its opponent are trained side by side, and neither disturbs the other."""
+"""A model and its discriminator are trained side by side, and neither disturbs the other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 import torch
 
-from disentwine.core.capabilities import OpponentTraining, opponent_parameters, own_parameters
+from disentwine.core.capabilities import (
+    DiscriminatorTraining,
+    discriminator_parameters,
+    own_parameters,
+)
 from disentwine.core.model import Batch, Losses
 from disentwine.core.random import fixed_noise
 from disentwine.data import Arrays
@@ -34,20 +38,20 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
 
 
 class Duel(FactorVAE):
-    """Remembers what its opponent was shown, and can be made to break at one step."""
+    """Remembers what its discriminator was shown, and can be made to break at one step."""
 
     way = ""
     shown: list[torch.Tensor]
     before: dict[str, torch.Tensor]
 
-    def opponent_loss(self, batch: Batch) -> Losses:
-        term = super().opponent_loss(batch).terms["cross_entropy"]
+    def discriminator_loss(self, batch: Batch) -> Losses:
+        term = super().discriminator_loss(batch).terms["cross_entropy"]
         if self.training:
             self.shown.append(batch.x)
             if batch.step == BREAKS and self.way:
                 self.before = {name: value.clone() for name, value in self.state_dict().items()}
                 # Zero with a slope of zero times infinity, or nothing that is a number.
-                bias = self.get_parameter("opponent.0.bias")
+                bias = self.get_parameter("discriminator.0.bias")
                 term = (
                     term + (bias.sum() * 0).sqrt() if self.way == "gradient" else term * torch.nan
                 )
@@ -60,8 +64,8 @@ def duel(pictures: Arrays, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def duel(*, updates: int = 1, learning_rate: float = 1e-4, way: str = "") -> Duel:
         with fixed_noise(0):
-            model = Duel.for_data(pictures, latent=2, opponent_units=8)
-        model.opponent_training = OpponentTraining(learning_rate, (0.5, 0.9), updates)
+            model = Duel.for_data(pictures, latent=2, discriminator_units=8)
+        model.discriminator_training = DiscriminatorTraining(learning_rate, (0.5, 0.9), updates)
         model.way, model.shown = way, []
         return model
 
@@ -120,37 +124,41 @@ def test_a_checkpoint_holds_both_optimisers(tmp_path: Path, train: Any, duel: An
     checkpoint = load_checkpoint(checkpoint_path(tmp_path / "run/checkpoints", 13))
     for prefix, parameters in (
         ("adam.", own_parameters(model)),
-        ("opponent_adam.", opponent_parameters(model)),
+        ("discriminator_adam.", discriminator_parameters(model)),
     ):
         moments = [v for k, v in checkpoint.training.items() if k.startswith(prefix)]
         moved = [v for v in moments if v.ndim or v == 13]
         assert len(moved) == len(moments) == 3 * len(parameters) > 0
-    assert checkpoint.state["opponent_optimiser"][0]["betas"] == [0.5, 0.9]
+    assert checkpoint.state["discriminator_optimiser"][0]["betas"] == [0.5, 0.9]
 
 
-def test_without_an_opponent_nothing_is_added_to_a_checkpoint(trainer: Any, build: Any) -> None:
+def test_without_an_discriminator_nothing_is_added_to_a_checkpoint(
+    trainer: Any, build: Any
+) -> None:
     checkpoint = trainer(build()).checkpoint(log_bytes=0)
-    assert not [name for name in [*checkpoint.training, *checkpoint.state] if "opponent" in name]
+    assert not [
+        name for name in [*checkpoint.training, *checkpoint.state] if "discriminator" in name
+    ]
 
 
 def test_each_is_updated_by_its_own_loss_alone(trainer: Any, duel: Any) -> None:
     """One step of either is the same, whatever the learning rate of the other."""
 
-    def after_one_step(own: float, opponent: float) -> tuple[Any, Any, Any]:
-        model = duel(learning_rate=opponent)
-        start = copies(own_parameters(model)), copies(opponent_parameters(model))
+    def after_one_step(own: float, discriminator: float) -> tuple[Any, Any, Any]:
+        model = duel(learning_rate=discriminator)
+        start = copies(own_parameters(model)), copies(discriminator_parameters(model))
         with torch.random.fork_rng():
             trainer(model, learning_rate=own).update()
-        return copies(own_parameters(model)), copies(opponent_parameters(model)), start
+        return copies(own_parameters(model)), copies(discriminator_parameters(model)), start
 
-    own, opponent, start = after_one_step(1e-3, 1e-4)
+    own, discriminator, start = after_one_step(1e-3, 1e-4)
     assert not any(torch.equal(a, b) for a, b in zip(own, start[0], strict=True))
-    assert not any(torch.equal(a, b) for a, b in zip(opponent, start[1], strict=True))
-    with_fast_opponent, other, _ = after_one_step(1e-3, 1e-2)
-    assert same(own, with_fast_opponent)
-    assert not same(opponent, other)
+    assert not any(torch.equal(a, b) for a, b in zip(discriminator, start[1], strict=True))
+    with_fast_discriminator, other, _ = after_one_step(1e-3, 1e-2)
+    assert same(own, with_fast_discriminator)
+    assert not same(discriminator, other)
     other, with_fast_model, _ = after_one_step(1e-2, 1e-4)
-    assert same(opponent, with_fast_model)
+    assert same(discriminator, with_fast_model)
     assert not same(own, other)
 
 
@@ -164,7 +172,7 @@ def test_parameters_are_as_learnable_after_an_update_as_before(trainer: Any, due
     assert torch.equal(kept, model.decoder[0].bias)
 
 
-def test_an_opponent_takes_its_turns_on_batches_of_its_own(trainer: Any, duel: Any) -> None:
+def test_an_discriminator_takes_its_turns_on_batches_of_its_own(trainer: Any, duel: Any) -> None:
     model = duel(updates=3)
     game = trainer(model)
     trained_on = []
@@ -185,9 +193,9 @@ def test_learning_rates_fall_in_proportion(trainer: Any, duel: Any) -> None:
     game = trainer(duel(learning_rate=2e-4), learning_rate=1e-3, final_learning_rate=1e-4)
     for _ in range(6):
         game.update()
-    own, opponent = (p.optimiser.param_groups[0]["lr"] for p in game.players)
+    own, discriminator = (p.optimiser.param_groups[0]["lr"] for p in game.players)
     assert own == pytest.approx(1e-3 + (1e-4 - 1e-3) * 5 / 10)
-    assert opponent == pytest.approx(own * 0.2)
+    assert discriminator == pytest.approx(own * 0.2)
 
 
 def test_weight_decay_shrinks_the_weights_of_the_model_alone(trainer: Any, duel: Any) -> None:
@@ -205,9 +213,10 @@ def test_weight_decay_shrinks_the_weights_of_the_model_alone(trainer: Any, duel:
 
 
 @pytest.mark.parametrize(
-    ("way", "culprit"), [("term", "'opponent_cross_entropy'"), ("gradient", "'opponent.0.bias'")]
+    ("way", "culprit"),
+    [("term", "'discriminator_cross_entropy'"), ("gradient", "'discriminator.0.bias'")],
 )
-def test_neither_is_updated_when_the_opponent_diverges(
+def test_neither_is_updated_when_the_discriminator_diverges(
     way: str, culprit: str, tmp_path: Path, train: Any, duel: Any
 ) -> None:
     model = duel(way=way)
@@ -220,14 +229,16 @@ def test_neither_is_updated_when_the_opponent_diverges(
     assert load_run(tmp_path / "run", which="last").checkpoint.step == 4
 
 
-def test_the_opponents_terms_are_in_the_log(tmp_path: Path, train: Any, duel: Any) -> None:
+def test_the_discriminators_terms_are_in_the_log(tmp_path: Path, train: Any, duel: Any) -> None:
     train(tmp_path / "run", model=duel())
     for kind in ("train", "validation"):
         records = [r for r in load_run(tmp_path / "run").metrics if r["kind"] == kind]
         assert records
         for record in records:
-            assert record["opponent_loss"] == pytest.approx(record["opponent_cross_entropy"])
-            assert record["loss"] != record["opponent_loss"]
+            assert record["discriminator_loss"] == pytest.approx(
+                record["discriminator_cross_entropy"]
+            )
+            assert record["loss"] != record["discriminator_loss"]
 
 
 def test_the_last_weights_of_a_game_are_kept(trainer: Any, duel: Any, build: Any) -> None:
@@ -239,7 +250,7 @@ def test_the_last_weights_of_a_game_are_kept(trainer: Any, duel: Any, build: Any
         assert game.best["score"] == kept
 
 
-def test_a_checkpoint_without_the_opponents_moments_is_refused(
+def test_a_checkpoint_without_the_discriminators_moments_is_refused(
     tmp_path: Path, train: Any, duel: Any, capsys: Any
 ) -> None:
     out = tmp_path / "run"
@@ -252,17 +263,17 @@ def test_a_checkpoint_without_the_opponents_moments_is_refused(
         train(out, model=duel(), on_save=stop)
     newest = checkpoint_path(out / "checkpoints", 8)
     checkpoint = load_checkpoint(newest)
-    del checkpoint.state["opponent_optimiser"]
+    del checkpoint.state["discriminator_optimiser"]
     for key in ("format", "step", "files"):
         checkpoint.state.pop(key)
     save_checkpoint(newest.parent, checkpoint)
     train(out, model=duel())
     told = capsys.readouterr().err
     assert str(newest) in told
-    assert "opponent_optimiser" in told
+    assert "discriminator_optimiser" in told
 
 
-@pytest.mark.parametrize("side", ["adam", "opponent_adam"])
+@pytest.mark.parametrize("side", ["adam", "discriminator_adam"])
 def test_a_checkpoint_of_a_game_without_the_moments_of_a_side_is_refused(
     trainer: Any, duel: Any, tmp_path: Path, side: str
 ) -> None:
@@ -276,7 +287,7 @@ def test_a_checkpoint_of_a_game_without_the_moments_of_a_side_is_refused(
         trainer(duel()).restore(checkpoint, tmp_path)
 
 
-def test_moments_of_an_opponent_that_is_not_there_are_refused(
+def test_moments_of_an_discriminator_that_is_not_there_are_refused(
     trainer: Any, duel: Any, build: Any, tmp_path: Path
 ) -> None:
     game = trainer(duel())
@@ -285,11 +296,11 @@ def test_moments_of_an_opponent_that_is_not_there_are_refused(
     alone = trainer(build())
     assert isinstance(alone.model, VAE)
     checkpoint.weights = alone.model.state_dict()
-    with pytest.raises(CheckpointError, match=r"opponent_adam.*not part of a training"):
+    with pytest.raises(CheckpointError, match=r"discriminator_adam.*not part of a training"):
         alone.restore(checkpoint, tmp_path)
 
 
-def test_patience_with_an_opponent_is_told_to_be_of_no_use(
+def test_patience_with_an_discriminator_is_told_to_be_of_no_use(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = small_grid((16, 16, 1))

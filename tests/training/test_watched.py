@@ -16,7 +16,7 @@ from disentwine.runs.run import load_run
 
 
 class ShowsItsWeights(VAE):
-    def watched(self) -> dict[str, float]:
+    def log_scalars(self) -> dict[str, float]:
         weights = {name.replace(".", "-"): p.sum().item() for name, p in self.named_parameters()}
         return dict(list(weights.items())[:2])
 
@@ -37,7 +37,7 @@ def test_it_is_logged_at_the_start_and_at_every_interval(
 ) -> None:
     assert "watched" in capabilities(shows())
     assert "watched" not in capabilities(build())
-    first = shows().watched()
+    first = shows().log_scalars()
     train(tmp_path / "run", model=shows())
     records = load_run(tmp_path / "run").metrics
     seen = [r for r in records if r["kind"] == "watched"]

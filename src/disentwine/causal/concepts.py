@@ -11,7 +11,7 @@ import numpy as np
 from disentwine.causal.constraints import NOTHING, Knowledge
 from disentwine.causal.discovery import FEWEST_ROWS, checked_labels, discover
 from disentwine.causal.graph import Edge, Graph
-from disentwine.causal.notears import discover_linear
+from disentwine.causal.notears import discover_notears
 from disentwine.core.dataset import Dataset
 from disentwine.core.types import FloatArray
 from disentwine.errors import DataError, UsageError
@@ -107,14 +107,14 @@ def learn_graph(
         dataset: its training labels count.
         edges: all (cause, effect) pairs.
         knowledge: what else is known beforehand.
-        discovery: "independence" by `discover`, "least-squares" by `discover_linear`.
+        discovery: "independence" by `discover`, "least-squares" by `discover_notears`.
     """
     if not isinstance(knowledge, Knowledge):
         raise UsageError(f"knowledge: write Knowledge(tiers=...), got {knowledge!r}")
     if discovery == "least-squares":
         if edges is not None or knowledge != NOTHING:
             raise UsageError("discovery: least squares take no edges or knowledge; give either")
-        return discover_linear(_to_discover(dataset), dataset.names)
+        return discover_notears(_to_discover(dataset), dataset.names)
     if edges is None:
         return discover(_to_discover(dataset), dataset.names, **asdict(knowledge))
     if knowledge != NOTHING:

@@ -59,7 +59,7 @@ class Limits:
         """For each node the parents it may and those it must have, as bits."""
         return bits_of_columns(self.allowed), bits_of_columns(self.required)
 
-    def emptiest(self) -> Dag:
+    def required_only(self) -> Dag:
         """The graph of the required edges alone."""
         return self.parent_masks[1]
 

@@ -21,7 +21,7 @@ LabelValues = tuple[tuple[float | str, ...], ...]
 """For each concept the names of its categories, or its least and greatest label."""
 
 
-SPILL = 0.1
+RANGE_MARGIN = 0.1
 
 
 """How far beyond those of training other images' labels may well lie, as a share of their range."""
@@ -50,7 +50,7 @@ def category_names(values: Sequence[float | str]) -> tuple[str, ...]:
     return tuple(value for value in values if isinstance(value, str))
 
 
-class Wanted:
+class Intervention:
     """The value of each concept that is set, in each of some images.
 
     Arguments:
@@ -65,7 +65,7 @@ class Wanted:
         numbers: by the place of each concept that is set, (n,) in its label's own unit.
 
     >>> colours = {"names": ("colour",), "seen": (("red", "blue"),)}
-    >>> Wanted({"colour": "blue"}, 2, **colours, read=lambda: [[0.2], [0.9]]).numbers
+    >>> Intervention({"colour": "blue"}, 2, **colours, read=lambda: [[0.2], [0.9]]).numbers
     {0: array([1., 1.])}
     """
 
@@ -108,7 +108,7 @@ class Wanted:
             raise UsageError(f"do: '{name}' must be a finite number, got {value}")
         return array.astype(np.float64)
 
-    def check_seen(self) -> None:
+    def check_range(self) -> None:
         """Refuse numbers that are no category, but for one that an image has already, and warn where
         training saw nothing near."""
         guesses = []
@@ -120,7 +120,7 @@ class Wanted:
             elif self.seen[i]:
                 low, high = (float(end) for end in self.seen[i])
                 far = np.maximum(low - new, new - high)
-                if far.max(initial=-np.inf) > SPILL * (high - low):
+                if far.max(initial=-np.inf) > RANGE_MARGIN * (high - low):
                     guesses.append(
                         f"{self.names[i]}={new[far.argmax()]:g} ({low:.4g} to {high:.4g})"
                     )

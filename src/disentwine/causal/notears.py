@@ -18,7 +18,7 @@ TOLERANCE = 1e-8
 LARGEST_PENALTY = 1e16
 
 
-def discover_linear(
+def discover_notears(
     labels: ArrayLike,
     names: Sequence[str],
     *,
@@ -48,7 +48,7 @@ def discover_linear(
     >>> rng = np.random.default_rng(0)
     >>> a, b, noise = rng.normal(size=(3, 500))
     >>> x = np.stack([a, b, a + b + noise], axis=1)
-    >>> discover_linear(x, ("a", "b", "c"), standardise=False)
+    >>> discover_notears(x, ("a", "b", "c"), standardise=False)
     Graph(a -> c, b -> c)
     """
     if sparsity < 0 or threshold < 0:

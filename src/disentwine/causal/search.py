@@ -53,16 +53,16 @@ def local_scores(
     rng: np.random.Generator,
     on_stage: Callable[[], None] = lambda: None,
 ) -> Scores:
-    """Score the graphs that hill climbing meets: from the emptiest, then from the best one shaken.
+    """Score the graphs that hill climbing meets: from the required_only, then from the best one shaken.
 
     At last the best graph is climbed again with each of its edges turned and held so, for an edge
     is only as sure as the best graph without it is bad.
     """
     scores: Scores = {}
-    best = climb(terms, limits, limits.emptiest(), scores)
+    best = climb(terms, limits, limits.required_only(), scores)
     on_stage()
     for _ in range(RESTARTS):
-        found = climb(terms, limits, _shaken(best, limits, rng), scores)
+        found = climb(terms, limits, _perturbed(best, limits, rng), scores)
         best = min(best, found, key=scores.__getitem__)
         on_stage()
     for child, parents in enumerate(best):
@@ -143,7 +143,7 @@ def _all_dags(k: int) -> NDArray[np.int64]:
     return np.asarray(dags[left == 0], dtype=np.int64)
 
 
-def _shaken(dag: Dag, limits: Limits, rng: np.random.Generator) -> Dag:
+def _perturbed(dag: Dag, limits: Limits, rng: np.random.Generator) -> Dag:
     for _ in range(len(dag)):
         options = list(neighbours(dag, limits))
         if options:

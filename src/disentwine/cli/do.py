@@ -42,14 +42,14 @@ def do(
     ] = None,
 ) -> None:
     """Draw what a picture would have been, had concepts been different; or is after actions."""
-    from disentwine.core.capabilities import Intervenes, Transits
+    from disentwine.core.capabilities import AppliesActions, Intervenes
     from disentwine.data.images import write_picture
     from disentwine.errors import UsageError
     from disentwine.runs.run import load_run
 
     loaded = load_run(run)
     model: Any = loaded.model
-    if not isinstance(model, Intervenes | Transits):
+    if not isinstance(model, Intervenes | AppliesActions):
         raise UsageError(f"{run} holds a model without concepts or actions: nothing can be done")
     wanted = {}
     if isinstance(model, Intervenes):
@@ -251,13 +251,13 @@ def retrieve(
     import numpy as np
 
     from disentwine.cli._tables import print_table
-    from disentwine.core.capabilities import Transits
+    from disentwine.core.capabilities import AppliesActions
     from disentwine.errors import UsageError
     from disentwine.runs.run import load_run
 
     loaded = load_run(run)
     model: Any = loaded.model
-    if not isinstance(model, Transits):
+    if not isinstance(model, AppliesActions):
         raise UsageError(f"{run} holds a model without actions: nothing can be retrieved")
     (x, note), (y, other_note) = (named_image(name, loaded) for name in (before, after))
     probabilities = np.asarray(model.retrieve(x, y), dtype=np.float64)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def train_and_show(recipe: Recipe, out: Path) -> None:
     """Train a recipe, or go on where it stopped; then show the run."""
-    from disentwine.report import live_figures
+    from disentwine.report import figures_while_training
     from disentwine.report.text import duration
     from disentwine.runs.checkpoint import checkpoint_steps
     from disentwine.runs.fit import train_recipe
@@ -27,7 +27,7 @@ def train_and_show(recipe: Recipe, out: Path) -> None:
     done = max(checkpoint_steps(out / "checkpoints"), default=0)
     going = f"going on at step {done:,} of {steps:,}" if 0 < done < steps else f"{steps:,} steps"
     print(f"training {model} on {data}, {going}, in {out}", file=sys.stderr)
-    run = train_recipe(recipe, out, hook=live_figures)
+    run = train_recipe(recipe, out, hook=figures_while_training)
     print(f"trained in {duration(run.status['seconds'])}", file=sys.stderr)
     show_run(run)
 

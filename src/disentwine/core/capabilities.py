@@ -90,7 +90,7 @@ class Abducts(Protocol):
 
 
 @runtime_checkable
-class Transits(Protocol):
+class AppliesActions(Protocol):
     """Actions can be applied to an image, and retrieved from a pair of images."""
 
     image_shape: tuple[int, int, int]
@@ -116,13 +116,13 @@ class Scores(Protocol):
         ...
 
 
-class OpponentTraining(NamedTuple):
-    """How an opponent is trained: by an Adam of its own.
+class DiscriminatorTraining(NamedTuple):
+    """How a discriminator is trained: by an Adam of its own.
 
     Arguments:
         learning_rate: Adam's; where the model's falls, this one falls in proportion.
         betas: Adam's.
-        updates: of the opponent for one of the model.
+        updates: of the discriminator for one of the model.
     """
 
     learning_rate: float = 1e-4
@@ -131,18 +131,18 @@ class OpponentTraining(NamedTuple):
 
 
 @runtime_checkable
-class Opposed(Protocol):
-    """The model plays against an opponent: its submodule `opponent`, which has a loss of its own.
+class Adversarial(Protocol):
+    """The model plays against a discriminator: its submodule `discriminator`, which has a loss of its own.
 
-    The gradient of `loss` is taken for all other parameters, that of `opponent_loss` for the
-    opponent's alone, so neither needs to detach anything. Which weights are best cannot be told from
+    The gradient of `loss` is taken for all other parameters, that of `discriminator_loss` for the
+    discriminator's alone, so neither needs to detach anything. Which weights are best cannot be told from
     losses that the other side changes: a training keeps the last ones.
     """
 
-    opponent_training: OpponentTraining
+    discriminator_training: DiscriminatorTraining
 
-    def opponent_loss(self, batch: Batch) -> Losses:
-        """What the opponent minimises, term by term, on a batch drawn for it alone."""
+    def discriminator_loss(self, batch: Batch) -> Losses:
+        """What the discriminator minimises, term by term, on a batch drawn for it alone."""
         ...
 
 
@@ -184,7 +184,7 @@ class LearnsActions(Protocol):
 
 
 @runtime_checkable
-class NamesActions(Protocol):
+class MatchesActions(Protocol):
     """Actions may be found without names; some labelled pairs then give them theirs."""
 
     @property
@@ -198,7 +198,7 @@ class NamesActions(Protocol):
 
 
 @runtime_checkable
-class Tended(Protocol):
+class UpdatesItself(Protocol):
     """Something in the model moves by other means than gradients, once after each update."""
 
     def after_update(self) -> None:
@@ -207,26 +207,26 @@ class Tended(Protocol):
 
 
 @runtime_checkable
-class Revives(Protocol):
+class ResetsLatents(Protocol):
     """Units of the code that say nothing can be made anew, so that training may find a use for them."""
 
-    def revive(self, x: Tensor, *, most: int | None = None) -> tuple[int, ...]:
+    def reset_inactive_latents(self, x: Tensor, *, most: int | None = None) -> tuple[int, ...]:
         """Make those anew that say nothing of images (n, channels, height, width), at most so many;
         returns which."""
         ...
 
 
 @runtime_checkable
-class Watched(Protocol):
+class LogsScalars(Protocol):
     """There are numbers to watch while the model trains, beside its losses."""
 
-    def watched(self) -> Mapping[str, float]:
+    def log_scalars(self) -> Mapping[str, float]:
         """Numbers by name, such as "A[light->shadow]", as the weights are now."""
         ...
 
 
 @runtime_checkable
-class Layered(Protocol):
+class Hierarchical(Protocol):
     """The code has several layers, each of which says what the layer above left open."""
 
     @property
@@ -240,16 +240,16 @@ CAPABILITIES: dict[str, type] = {
     "quantizes": Quantizes,
     "generates": Generates,
     "intervenes": Intervenes,
-    "transitions": Transits,
+    "transitions": AppliesActions,
     "scores": Scores,
-    "layered": Layered,
-    "opposed": Opposed,
+    "layered": Hierarchical,
+    "opposed": Adversarial,
     "varies one factor": VariesOneFactor,
     "learns actions": LearnsActions,
-    "names actions": NamesActions,
-    "tended": Tended,
-    "revives": Revives,
-    "watched": Watched,
+    "names actions": MatchesActions,
+    "tended": UpdatesItself,
+    "revives": ResetsLatents,
+    "watched": LogsScalars,
 }
 
 
@@ -258,22 +258,22 @@ def capabilities(model: nn.Module) -> tuple[str, ...]:
     return tuple(name for name, protocol in CAPABILITIES.items() if isinstance(model, protocol))
 
 
-OPPONENT = "opponent"
+DISCRIMINATOR = "discriminator"
 
 
 """The submodule that a model plays against, and what its terms' names in a log begin with."""
 
 
-def opponent_parameters(model: nn.Module) -> list[nn.Parameter]:
-    """What `opponent_loss` trains; nothing where the model has no opponent."""
-    if not isinstance(model, Opposed):
+def discriminator_parameters(model: nn.Module) -> list[nn.Parameter]:
+    """What `discriminator_loss` trains; nothing where the model has no discriminator."""
+    if not isinstance(model, Adversarial):
         return []
-    return [p for p in model.get_submodule(OPPONENT).parameters() if p.requires_grad]
+    return [p for p in model.get_submodule(DISCRIMINATOR).parameters() if p.requires_grad]
 
 
 def own_parameters(model: nn.Module) -> list[nn.Parameter]:
-    """What `loss` trains: all parameters but the opponent's."""
-    foreign = set(opponent_parameters(model))
+    """What `loss` trains: all parameters but the discriminator's."""
+    foreign = set(discriminator_parameters(model))
     return [p for p in model.parameters() if p.requires_grad and p not in foreign]
 
 

@@ -34,7 +34,7 @@ class Factor:
 
 
 @dataclass(frozen=True)
-class Acting:
+class ActionSpec:
     """What actions there are on images (see `data.transitions`).
 
     Arguments:
@@ -72,7 +72,7 @@ class Dataset:
         graph: the true causal graph over the factors' names, where it is known.
         stochastic: whether brightness is the probability of white, which every batch draws anew.
         labelled: the share of the training and validation images that carry labels.
-        acting: what actions there are on images.
+        action_spec: what actions there are on images.
         about: one line for `disentwine data list`.
     """
 
@@ -83,7 +83,7 @@ class Dataset:
     graph: nx.DiGraph | None = None
     stochastic: bool = False
     labelled: float = 1.0
-    acting: Acting = Acting()
+    action_spec: ActionSpec = ActionSpec()
     about: ClassVar[str] = ""
 
     def with_labels(self, share: float) -> Self:
@@ -106,7 +106,7 @@ class Dataset:
             partly.factors[indices[order[max(1, round(share * len(indices))) :]]] = np.nan
         return partly
 
-    def with_actions(
+    def with_transitions(
         self,
         *,
         factors: tuple[str, ...] | None = None,
@@ -119,7 +119,7 @@ class Dataset:
             factors, cyclic, held: as for `data.transitions`.
 
         >>> from disentwine.data import Shapes2D, transitions
-        >>> transitions(Shapes2D().with_actions(factors=("x",))).actions
+        >>> transitions(Shapes2D().with_transitions(factors=("x",))).actions
         ('+x', '-x')
         """
         if isinstance(factors, str) or isinstance(held, str) or factors == ():
@@ -136,7 +136,7 @@ class Dataset:
         acted.images = (
             self.images
         )  # a data set that draws its images when asked need not do so twice
-        acted.acting = Acting(factors, cyclic, held)
+        acted.action_spec = ActionSpec(factors, cyclic, held)
         return acted
 
     def __len__(self) -> int:
@@ -157,9 +157,9 @@ class Dataset:
         """The values of one factor for every image."""
         return self.factors[:, column_index(self.names, name)]
 
-    def goes_round(self, column: int) -> bool:
+    def is_cyclic(self, column: int) -> bool:
         """Whether an action leads from a factor's last value to its first."""
-        return self.acting.cyclic and self.spec[column].cyclic
+        return self.action_spec.cyclic and self.spec[column].cyclic
 
     def __repr__(self) -> str:
         height, width, channels = self.image_shape

@@ -36,14 +36,14 @@ class Steps:
     def __init__(self, dataset: Dataset) -> None:
         self.grids = _grids(dataset)
         self.columns = list(self.grids)
-        self.cyclic = [dataset.goes_round(c) and len(g) > 2 for c, g in self.grids.items()]
+        self.cyclic = [dataset.is_cyclic(c) and len(g) > 2 for c, g in self.grids.items()]
         self.sizes = [len(grid) for grid in self.grids.values()]
         labels = dataset.factors[:, self.columns]
         self.level = np.stack(
             [np.searchsorted(g, x) for g, x in zip(self.grids.values(), labels.T, strict=True)],
             axis=1,
         )
-        self.held = [column_index(dataset.names, name) for name in dataset.acting.held or ()]
+        self.held = [column_index(dataset.names, name) for name in dataset.action_spec.held or ()]
         held = dataset.factors[:, self.held]
         self.kept, kept = np.unique(held, axis=0, return_inverse=True)
         combinations = np.cumprod([1, *self.sizes, len(self.kept)], dtype=float)
@@ -61,7 +61,8 @@ class Steps:
         return np.argsort(self.key, kind="stable")
 
     def after(self, level: IndexArray, i: int, by: IndexArray | int) -> IndexArray:
-        """Levels of the i-th factor `by` steps further, -1 beyond the end of a grid that has ends."""
+        """CategoricalMechanism of the i-th factor `by` steps further, -1 beyond the end of a grid that
+        has ends."""
         after = level + by
         if self.cyclic[i]:
             return after % self.sizes[i]
@@ -139,7 +140,7 @@ class Steps:
 def _grids(dataset: Dataset) -> dict[int, FloatArray]:
     """The values of each factor that acts, by its column: those named, or all that vary."""
     grids = {}
-    factors = dataset.acting.factors
+    factors = dataset.action_spec.factors
     for name in dataset.names if factors is None else factors:
         column = column_index(dataset.names, name)
         grid = np.unique(dataset.factors[:, column])

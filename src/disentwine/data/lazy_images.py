@@ -12,14 +12,14 @@ from disentwine.core.types import FloatArray, IndexArray, UInt8Array
 from disentwine.errors import UsageError
 
 
-class DrawnImages:
+class LazyImages:
     """Acts as an (n, height, width, channels) array; every access draws what it asks for.
 
     Arguments:
         shape: (n, height, width, channels).
         draw: from indices (m) to images (m, height, width, channels).
 
-    >>> images = DrawnImages((100, 2, 2, 1), lambda i: np.full((len(i), 2, 2, 1), i[:, None, None, None]))
+    >>> images = LazyImages((100, 2, 2, 1), lambda i: np.full((len(i), 2, 2, 1), i[:, None, None, None]))
     >>> images[7].shape, images[-3:].max(), images[[5, 2]].shape
     ((2, 2, 1), np.int64(99), (2, 2, 2, 1))
     """

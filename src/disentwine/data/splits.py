@@ -29,10 +29,10 @@ def random_split(n: int, *, test: int, validation: int, seed: int) -> dict[str, 
     }
 
 
-def spread(indices: IndexArray, limit: int) -> IndexArray:
+def evenly_spaced(indices: IndexArray, limit: int) -> IndexArray:
     """At most so many of sorted indices, evenly: neighbours in a data set look alike.
 
-    >>> spread(np.arange(10), 3)
+    >>> evenly_spaced(np.arange(10), 3)
     array([0, 4, 9])
     """
     if len(indices) <= limit:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.core.dataset import Acting, Dataset, Transitions
+from disentwine.core.dataset import ActionSpec, Dataset, Transitions
 from disentwine.core.types import IndexArray
 from disentwine.data.factor_grid import Steps
 from disentwine.errors import DataError
@@ -41,7 +41,7 @@ def transitions(
         dataset: one whose factors are not continuous; images without labels are left out.
         seed: of the order, and of the choice between images with the same factors.
         factors: those that act, and are held while another acts; when omitted those that the data
-            set says (`Dataset.with_actions`, in a recipe `data.actions`), which may be all.
+            set says (`Dataset.with_transitions`, in a recipe `data.actions`), which may be all.
         cyclic: False ends every grid, as the paper's own pairs do, also of factors that go round; as
             the data set says when omitted.
         held: factors that do not act, and are held too; of any kind. Those that neither act nor are held
@@ -60,13 +60,13 @@ def transitions(
     >>> bool(changed[steps.factor_of_action[action]] == steps.direction_of_action[action])
     True
     """
-    acting = Acting(
-        dataset.acting.factors if factors is None else tuple(factors),
-        dataset.acting.cyclic if cyclic is None else cyclic,
-        dataset.acting.held if held is None else tuple(held),
+    action_spec = ActionSpec(
+        dataset.action_spec.factors if factors is None else tuple(factors),
+        dataset.action_spec.cyclic if cyclic is None else cyclic,
+        dataset.action_spec.held if held is None else tuple(held),
     )
-    if acting != dataset.acting:
-        dataset = dataset.with_actions(**vars(acting))
+    if action_spec != dataset.action_spec:
+        dataset = dataset.with_transitions(**vars(action_spec))
     steps = Steps(dataset)
     rng = np.random.default_rng(seed)
     pairs = {}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.core.capabilities import Transits
+from disentwine.core.capabilities import AppliesActions
 from disentwine.core.dataset import Dataset, Transitions
 from disentwine.core.score import Score
 from disentwine.core.types import IndexArray, UInt8Array
@@ -44,7 +44,7 @@ def action_scores(
         most: pairs to look at.
         unseen: of these pairs, see `retrieval_scores`.
     """
-    if not isinstance(model, Transits) or model.actions != pairs.actions:
+    if not isinstance(model, AppliesActions) or model.actions != pairs.actions:
         return []
     table = _held_out(pairs)[:most]
     x, y, actions = pairs.batch(table)
@@ -62,7 +62,7 @@ def action_scores(
     return [*retrieval, *images]
 
 
-def apply_each(model: Transits, x: UInt8Array, actions: IndexArray) -> UInt8Array:
+def apply_each(model: AppliesActions, x: UInt8Array, actions: IndexArray) -> UInt8Array:
     """Each image after an action of its own."""
     made = np.empty_like(x)
     for action in np.unique(actions):
@@ -84,7 +84,7 @@ class Walked(NamedTuple):
     real: tuple[UInt8Array, UInt8Array]
 
 
-def walk(model: Transits, pairs: Transitions, *, seed: int = 0) -> Walked | None:
+def walk(model: AppliesActions, pairs: Transitions, *, seed: int = 0) -> Walked | None:
     """Move each factor of some test images on and on, and back from the end of its grid.
 
     Nothing is answered where no factor has room for it.
@@ -125,7 +125,7 @@ def walk_scores(model: Any, pairs: Transitions, *, seed: int = 0) -> list[Score]
         pairs: where test images, and actions, come from.
         seed: of the choice of images.
     """
-    if not isinstance(model, Transits) or model.actions != pairs.actions:
+    if not isinstance(model, AppliesActions) or model.actions != pairs.actions:
         return []
     walked = walk(model, pairs, seed=seed)
     if walked is None:
@@ -177,11 +177,11 @@ def leak_scores(
 
     Arguments:
         model: one that *transitions*.
-        reader: of the same data set, from `train_reader`.
+        reader: of the same data set, from `train_concept_probe`.
         pairs: its test pairs are used.
         most: pairs to look at.
     """
-    if not isinstance(model, Transits) or model.actions != pairs.actions:
+    if not isinstance(model, AppliesActions) or model.actions != pairs.actions:
         return []
     x, y, actions = pairs.batch(_held_out(pairs)[:most])
     made = apply_each(model, x, actions)
@@ -228,7 +228,7 @@ def _held_out(pairs: Transitions) -> IndexArray:
 def score_actions(model: Any, dataset: Dataset, *, most: int = MOST_PAIRS // 4) -> list[Score]:
     """`action_scores` and `walk_scores` on a data set's own pairs; nothing for a model or a data set without
     any."""
-    if not isinstance(model, Transits):
+    if not isinstance(model, AppliesActions):
         return []
     try:
         pairs = transitions(dataset)

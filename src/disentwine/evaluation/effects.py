@@ -37,7 +37,7 @@ def effect_scores(
 
     Arguments:
         model: one that *intervenes*; nothing is answered for others.
-        reader: of the same data set, from `train_reader`.
+        reader: of the same data set, from `train_concept_probe`.
         dataset: where images come from.
         indices: which images to intervene on; a few hundred of them with labels are taken.
         seed: of images and values.

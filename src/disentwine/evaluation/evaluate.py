@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from disentwine.core.capabilities import Intervenes, Layered, LearnsActions, Quantizes
+from disentwine.core.capabilities import Hierarchical, Intervenes, LearnsActions, Quantizes
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model, check_fits
 from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
 from disentwine.core.types import IndexArray
-from disentwine.data.samplers.shuffled import in_mixed_order, validation_batches
+from disentwine.data.samplers.shuffled import shuffled, validation_batches
 from disentwine.data.splits import sampled
 from disentwine.errors import DataError
 from disentwine.evaluation.actions import score_actions
@@ -26,7 +26,7 @@ from disentwine.evaluation.disentanglement import MetricNames, chosen_metrics, s
 from disentwine.evaluation.effects import effect_scores
 from disentwine.evaluation.independence import exogenous_scores
 from disentwine.evaluation.latents import diverging_units, unit_divergences
-from disentwine.evaluation.probes import train_reader
+from disentwine.evaluation.probes import train_concept_probe
 from disentwine.metrics.active_latents import ALIVE, active_units
 from disentwine.metrics.graphs import shd
 from disentwine.metrics.images import reconstruction_error
@@ -100,7 +100,7 @@ def evaluate_run(
         return replace(found, skipped={**found.skipped, "effects": reason})
     if on_metric is not None:
         on_metric("effects")
-    reader = train_reader(chosen, progress=None if on_metric is None else False)
+    reader = train_concept_probe(chosen, progress=None if on_metric is None else False)
     scores = effect_scores(run.model, reader, chosen, found.indices, seed=run.recipe.seed)
     return replace(found, scores=[*found.scores, *scores])
 
@@ -144,7 +144,7 @@ def evaluate(
     source = BatchSource.like(model, dataset)
     means = _WeightedMeans()
     codes = []
-    order = in_mixed_order(np.arange(len(indices)))
+    order = shuffled(np.arange(len(indices)))
     with fixed_noise(seed):
         for chunk in validation_batches(indices[order]):
             batch = source.take(chunk, step=step)
@@ -183,7 +183,7 @@ def evaluate(
     discrete = isinstance(model, Quantizes)
     scores.append(
         diverging_units(unit_kl, n=len(indices))
-        if isinstance(model, Layered) and unit_kl is not None
+        if isinstance(model, Hierarchical) and unit_kl is not None
         else active_units(numbers, discrete_codes=discrete)
     )
     if isinstance(model, Intervenes) and dataset.graph is not None:

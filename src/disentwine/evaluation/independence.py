@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from disentwine.core.dataset import Dataset
 from disentwine.core.score import Score
 from disentwine.core.types import IndexArray
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.losses.kernels import independence_test
-from disentwine.nn.images import evaluating
+from disentwine.nn.images import evaluation_mode
 from disentwine.training.batch_source import BatchSource
 
 TESTED, DECODED = 500, 64
@@ -47,11 +47,11 @@ def exogenous_scores(
     labelled = indices[np.isfinite(dataset.factors[indices]).all(axis=1)]
     if not isinstance(model, Exogenous) or len(labelled) < 2:
         return []
-    some = spread(labelled, TESTED)
+    some = evenly_spaced(labelled, TESTED)
     batch = BatchSource.like(model, dataset).take(some)
-    with evaluating(model):
+    with evaluation_mode(model):
         code = model.exogenous(batch.x, batch.u)
-        slopes = model.injectivity(batch.x[spread(np.arange(len(some)), DECODED)])
+        slopes = model.injectivity(batch.x[evenly_spaced(np.arange(len(some)), DECODED)])
     found = independence_test(code, batch.u, seed=seed)
     n = len(some)
     return [

@@ -106,7 +106,7 @@ def diverging_units(kl: NDArray[np.floating], *, n: int) -> Score:
     )
 
 
-def names_by_share(
+def code_frequencies(
     column: NDArray[np.floating],
 ) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
     """The names that a unit has over images, and the share of images of each, the commonest first.
@@ -116,7 +116,7 @@ def names_by_share(
     Arguments:
         column: (n,) the unit's name in each image.
 
-    >>> names_by_share(np.array([5.0, 3.0, 3.0, 1.0]))
+    >>> code_frequencies(np.array([5.0, 3.0, 3.0, 1.0]))
     (array([3., 5., 1.]), array([0.5 , 0.25, 0.25]))
     """
     names, seen, counts = np.unique(column, return_index=True, return_counts=True)
@@ -124,7 +124,7 @@ def names_by_share(
     return names[order], counts[order] / len(column)
 
 
-def fair_share(units: Sequence[int], layers: Sequence[int], *, most: int) -> list[int]:
+def round_robin_by_layer(units: Sequence[int], layers: Sequence[int], *, most: int) -> list[int]:
     """Some units of a hierarchy, from the top layer down; layers take turns in giving their next one.
 
     Arguments:
@@ -132,7 +132,7 @@ def fair_share(units: Sequence[int], layers: Sequence[int], *, most: int) -> lis
         layers: the layer of each unit of the code, 1 next to the image.
         most: how many to take.
 
-    >>> fair_share([0, 1, 2, 3], [1, 1, 1, 2], most=3)
+    >>> round_robin_by_layer([0, 1, 2, 3], [1, 1, 1, 2], most=3)
     [3, 0, 1]
     """
     turn = {u: sum(layers[v] == layers[u] for v in units[:i]) for i, u in enumerate(units)}

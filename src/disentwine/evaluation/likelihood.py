@@ -15,7 +15,7 @@ from disentwine.core.model import Model
 from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
 from disentwine.core.types import FloatArray, IndexArray
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.errors import UsageError
 from disentwine.evaluation.evaluate import Evaluation
 from disentwine.metrics.likelihood import importance_log_likelihood
@@ -104,7 +104,7 @@ def with_likelihood(found: Evaluation, run: Run, *, samples: int = 100) -> Evalu
     score = log_likelihood(
         run.model,
         run.dataset,
-        spread(found.indices, LIMIT),
+        evenly_spaced(found.indices, LIMIT),
         samples=samples,
         seed=run.recipe.seed,
         progress=False,

@@ -16,7 +16,7 @@ from disentwine.errors import DataError
 from disentwine.evaluation.counterfactuals import drawn_values
 from disentwine.losses.schedules import linear
 from disentwine.nn.encoders import ENCODERS
-from disentwine.nn.images import CHUNK, answer_in_kind, evaluating, to_unit_range
+from disentwine.nn.images import CHUNK, answer_in_kind, evaluation_mode, to_unit_range
 from disentwine.progress import ProgressBar
 from disentwine.training.loop import keep_freed_memory
 
@@ -28,7 +28,7 @@ MOST_VALUES = 10_000
 
 @dataclass(frozen=True)
 class Reader:
-    """What `train_reader` makes; called with images, it answers the value of each concept.
+    """What `train_concept_probe` makes; called with images, it answers the value of each concept.
 
     Arguments:
         network: from images to standardised concepts.
@@ -50,7 +50,7 @@ class Reader:
 
 
 @torch.enable_grad()
-def train_reader(
+def train_concept_probe(
     dataset: Dataset,
     *,
     seed: int = 0,
@@ -72,7 +72,7 @@ def train_reader(
 
     >>> from disentwine.data import Pendulum
     >>> pendulum = Pendulum(size=32)
-    >>> reader = train_reader(pendulum, steps=2)
+    >>> reader = train_concept_probe(pendulum, steps=2)
     >>> reader(pendulum.images[:5]).shape, reader.error.shape
     ((5, 4), (4,))
     """
@@ -144,7 +144,7 @@ FEATURES, ACTION_PROBE_BATCH, ACTION_PROBE_LEARNING_RATE = 128, 64, 1e-3
 ACTION_PROBE_STEPS = 4000
 
 
-class Siamese(nn.Module):
+class ActionProbe(nn.Module):
     """One encoder for both images, and a small network over its two answers and their difference.
 
     Arguments:
@@ -164,7 +164,7 @@ class Siamese(nn.Module):
 
     def retrieve(self, x: UInt8Array, y: UInt8Array) -> NDArray[np.float32]:
         """(n, actions) probabilities."""
-        with evaluating(self):
+        with evaluation_mode(self):
             parts = [
                 self(*(to_unit_range(torch.from_numpy(z[i : i + CHUNK])) for z in (x, y)))
                 for i in range(0, len(x), CHUNK)
@@ -172,7 +172,9 @@ class Siamese(nn.Module):
         return torch.cat(parts).softmax(1).numpy()
 
 
-def train_siamese(pairs: Transitions, *, steps: int = ACTION_PROBE_STEPS, seed: int = 0) -> Siamese:
+def train_action_probe(
+    pairs: Transitions, *, steps: int = ACTION_PROBE_STEPS, seed: int = 0
+) -> ActionProbe:
     """Learn to tell actions from the training pairs.
 
     Arguments:
@@ -184,13 +186,13 @@ def train_siamese(pairs: Transitions, *, steps: int = ACTION_PROBE_STEPS, seed: 
     >>> from disentwine.testing import small_grid
     >>> pairs = transitions(small_grid((16, 16, 1)))
     >>> images = pairs.dataset.images
-    >>> train_siamese(pairs, steps=1).retrieve(images[:5], images[5:10]).shape
+    >>> train_action_probe(pairs, steps=1).retrieve(images[:5], images[5:10]).shape
     (5, 4)
     """
     rng = np.random.default_rng(seed)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        network = Siamese(pairs.dataset.image_shape, len(pairs.actions))
+        network = ActionProbe(pairs.dataset.image_shape, len(pairs.actions))
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimiser = torch.optim.Adam(network.parameters(), lr=ACTION_PROBE_LEARNING_RATE, fused=True)
     table = pairs.pairs["train"]

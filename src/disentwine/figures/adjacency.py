@@ -48,11 +48,11 @@ def adjacency_over_training(
         truth: (k, k) not 0 where there is an edge; entries without one are then drawn in orange.
         unit: what a step is called.
 
-    >>> from disentwine.causal import discover_linear
+    >>> from disentwine.causal import discover_notears
     >>> light, noise = np.random.default_rng(0).normal(size=(2, 500))
     >>> path = []
     >>> labels = np.stack([light, light + noise], axis=1)
-    >>> graph = discover_linear(labels, ("light", "shadow"), on_step=path.append)
+    >>> graph = discover_notears(labels, ("light", "shadow"), on_step=path.append)
     >>> figure = adjacency_over_training(range(len(path)), path, names=graph.names)
     >>> figure.axes[0].get_title(loc="left"), figure.axes[-1].get_title(loc="left")
     ('step 0', 'every entry of A')

@@ -82,7 +82,7 @@ def loss_curves(records: Sequence[Record]) -> Figure:
 def best_step(records: Sequence[Record]) -> int | None:
     """The step whose validation loss is least, or none where there was no validation.
 
-    None is best either where an opponent, which learns as well, changes what the loss means. A loss
+    None is best either where a discriminator, which learns as well, changes what the loss means. A loss
     of other terms than the last one, as pre-training has, is another loss.
 
     >>> best_step([{"kind": "validation", "step": 5, "loss": 1.0}])
@@ -94,7 +94,7 @@ def best_step(records: Sequence[Record]) -> int | None:
         for r in validations
         if r.keys() == validations[-1].keys()
         and math.isfinite(r.get("loss", math.nan))
-        and "opponent_loss" not in r
+        and "discriminator_loss" not in r
     ]
     return min(scores)[1] if scores else None
 

@@ -9,12 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from disentwine.core.capabilities import OpponentTraining
+from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.model import Batch, Losses, Model
 from disentwine.core.types import Count, NonNegative, NonNegativeInt, Positive
 from disentwine.losses.adversarial import discriminator_loss, generator_loss, lazy_slope_penalty
 from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network
-from disentwine.nn.images import accepts_pictures, as_codes, check_count
+from disentwine.nn.images import accepts_images, as_codes, check_count
 
 
 class InfoGAN(Model):
@@ -39,7 +39,7 @@ class InfoGAN(Model):
         information_weight: $\lambda$.
         slope_weight: of the penalty that keeps the discriminator flat at true images.
         network: "compact", "normed", "standard" or "mlp".
-        opponent_learning_rate: of the discriminator's Adam.
+        discriminator_learning_rate: of the discriminator's Adam.
 
     >>> model = InfoGAN(image_shape=(16, 16, 1), latent=3, classes=2)
     >>> model.represent(torch.rand(4, 1, 16, 16)).shape
@@ -58,19 +58,19 @@ class InfoGAN(Model):
         information_weight: NonNegative = 1.0,
         slope_weight: NonNegative = 1.0,
         network: Network = "compact",
-        opponent_learning_rate: Positive = 1e-3,
+        discriminator_learning_rate: Positive = 1e-3,
     ) -> None:
         super().__init__()
         self.image_shape = image_shape
         self.latent, self.classes, self.noise = latent, classes, noise
         self.information_weight, self.slope_weight = information_weight, slope_weight
         self.network = network
-        self.opponent_learning_rate = opponent_learning_rate
+        self.discriminator_learning_rate = discriminator_learning_rate
         self.generator = DECODERS[network](latent + classes + noise, image_shape)
         self.Q = ENCODERS[network](image_shape, latent + classes)
         self.log_scale = nn.Parameter(torch.full((latent,), -1.0))
-        self.opponent = ENCODERS[network](image_shape, 1)
-        self.opponent_training = OpponentTraining(opponent_learning_rate, self.betas)
+        self.discriminator = ENCODERS[network](image_shape, 1)
+        self.discriminator_training = DiscriminatorTraining(discriminator_learning_rate, self.betas)
 
     def draw(self, n: int) -> tuple[Tensor, Tensor]:
         """Codes (n, latent + classes), numbers first, and noise (n, noise)."""
@@ -89,7 +89,7 @@ class InfoGAN(Model):
 
     def discriminate(self, x: Tensor) -> Tensor:
         """The logit of images being true, (n,)."""
-        logits: Tensor = self.opponent(x)
+        logits: Tensor = self.discriminator(x)
         return logits[:, 0]
 
     def information(self, c: Tensor, x: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ class InfoGAN(Model):
             {"information": self.information_weight},
         )
 
-    def opponent_loss(self, batch: Batch) -> Losses:
+    def discriminator_loss(self, batch: Batch) -> Losses:
         """What the discriminator minimises."""
         painted = self.paint(*self.draw(len(batch.x)))
         told_apart = discriminator_loss(self.discriminate(batch.x), self.discriminate(painted))
@@ -139,12 +139,12 @@ class InfoGAN(Model):
         c = as_codes(codes, width=self.latent + self.classes, like=self.log_scale)
         return self.paint(c, c.new_zeros(len(c), self.noise))
 
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor) -> Tensor:
         """What each image says of its code, (n, latent + classes)."""
         return self.read(x)
 
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         """Each image painted from the code that it says it has, without noise."""
         return self.decode(self.read(x))

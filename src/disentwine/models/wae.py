@@ -7,13 +7,13 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from disentwine.core.capabilities import OpponentTraining
+from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.model import Batch, Losses, Model
 from disentwine.core.types import Count, NonNegative, Positive
 from disentwine.losses.adversarial import discriminator_loss, generator_loss
 from disentwine.losses.kernels import mmd
 from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network, perceptron
-from disentwine.nn.images import accepts_pictures, as_codes, check_count
+from disentwine.nn.images import accepts_images, as_codes, check_count
 
 
 class Autoencoder(Model):
@@ -57,13 +57,13 @@ class Autoencoder(Model):
         images: Tensor = self.decoder(z)
         return images.clamp(0, 1)
 
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor) -> Tensor:
         """The code of each image, (n, latent)."""
         codes: Tensor = self.encoder(x)
         return codes
 
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         """Each image decoded from its code, in the form it was given."""
         return self.decode(self.encoder(x))
@@ -94,9 +94,9 @@ def code_discriminator(latent: int, units: int) -> nn.Sequential:
     return perceptron([latent, *[units] * HIDDEN_LAYERS, 1])
 
 
-def discriminator_training(learning_rate: float) -> OpponentTraining:
+def discriminator_training(learning_rate: float) -> DiscriminatorTraining:
     """The discriminator's Adam."""
-    return OpponentTraining(learning_rate, betas=BETAS)
+    return DiscriminatorTraining(learning_rate, betas=BETAS)
 
 
 def divergence_from_prior(codes: Tensor, discriminator: nn.Module | None) -> Tensor:
@@ -124,13 +124,13 @@ class WAEGAN(Autoencoder):
         latent: number of latent dimensions.
         lambda_gan: $\lambda$, the penalty's weight beside squared errors summed over pixels.
         network: "compact", "normed", "standard" or "mlp".
-        opponent_units: of each of the discriminator's four hidden layers.
-        opponent_learning_rate: of the discriminator's Adam.
+        discriminator_units: of each of the discriminator's four hidden layers.
+        discriminator_learning_rate: of the discriminator's Adam.
 
     >>> import torch
-    >>> model = WAEGAN(image_shape=(16, 16, 1), latent=4, opponent_units=32)
+    >>> model = WAEGAN(image_shape=(16, 16, 1), latent=4, discriminator_units=32)
     >>> batch = Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))
-    >>> model.loss(batch).weights, list(model.opponent_loss(batch).terms)
+    >>> model.loss(batch).weights, list(model.discriminator_loss(batch).terms)
     ({'prior': 10.0}, ['cross_entropy'])
     """
 
@@ -141,15 +141,15 @@ class WAEGAN(Autoencoder):
         latent: Count = 10,
         lambda_gan: NonNegative = 10.0,
         network: Network = "compact",
-        opponent_units: Count = 512,
-        opponent_learning_rate: Positive = 5e-4,
+        discriminator_units: Count = 512,
+        discriminator_learning_rate: Positive = 5e-4,
     ) -> None:
         super().__init__(image_shape=image_shape, latent=latent, network=network)
         self.lambda_gan = lambda_gan
-        self.opponent_units = opponent_units
-        self.opponent_learning_rate = opponent_learning_rate
-        self.opponent = code_discriminator(latent, opponent_units)
-        self.opponent_training = discriminator_training(opponent_learning_rate)
+        self.discriminator_units = discriminator_units
+        self.discriminator_learning_rate = discriminator_learning_rate
+        self.discriminator = code_discriminator(latent, discriminator_units)
+        self.discriminator_training = discriminator_training(discriminator_learning_rate)
 
     def loss(self, batch: Batch) -> Losses:
         """Squared error, and how far the codes are from passing for draws of the prior."""
@@ -157,15 +157,15 @@ class WAEGAN(Autoencoder):
         return Losses(
             {
                 "reconstruction": self.squared_error(batch.x, z),
-                "prior": divergence_from_prior(z, self.opponent),
+                "prior": divergence_from_prior(z, self.discriminator),
             },
             {"prior": self.lambda_gan},
         )
 
-    def opponent_loss(self, batch: Batch) -> Losses:
+    def discriminator_loss(self, batch: Batch) -> Losses:
         """The cross-entropy of telling draws of the prior from codes."""
         z = self.encoder(batch.x)
-        return Losses({"cross_entropy": telling_apart(z, self.opponent)})
+        return Losses({"cross_entropy": telling_apart(z, self.discriminator)})
 
 
 class WAEMMD(Autoencoder):

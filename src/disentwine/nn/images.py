@@ -45,11 +45,11 @@ def check_count(n: Any) -> None:
 
 
 @contextmanager
-def evaluating(module: nn.Module) -> Iterator[None]:
+def evaluation_mode(module: nn.Module) -> Iterator[None]:
     """Evaluation mode and no gradients inside; the mode that was before comes back.
 
     >>> dropout = nn.Dropout(0.5)
-    >>> with evaluating(dropout): dropout(torch.ones(3))
+    >>> with evaluation_mode(dropout): dropout(torch.ones(3))
     tensor([1., 1., 1.])
     >>> dropout.training
     True
@@ -69,7 +69,7 @@ CHUNK = 256
 """How many pictures pass through a network at once, so that a whole data set needs little memory."""
 
 
-SPILL = 0.5
+RANGE_MARGIN = 0.5
 
 
 """How far from [0, 1] resized pictures may lie; what is further was not brought there."""
@@ -89,7 +89,7 @@ def to_uint8(x: Tensor) -> Tensor:
     return x.clamp(0, 1).mul(255).round().to(torch.uint8).permute(0, 2, 3, 1).contiguous()
 
 
-def accepts_pictures(method: Callable[..., Tensor]) -> Callable[..., Any]:
+def accepts_images(method: Callable[..., Tensor]) -> Callable[..., Any]:
     """Let a method of `(self, x, ...)` over image tensors also be called with pictures.
 
     A `uint8` array (height, width, channels), or a stack of them, is answered in kind: images as
@@ -111,7 +111,7 @@ def answer_in_kind(
     *,
     shape: tuple[int, ...] | None = None,
 ) -> Any:
-    """What `accepts_pictures` does, for a function that also wants to know which rows it is given.
+    """What `accepts_images` does, for a function that also wants to know which rows it is given.
 
     Arguments:
         module: where the networks are.
@@ -128,7 +128,7 @@ def answer_in_kind(
                 if x.ndim != 4:
                     raise _not_pictures(x)
                 _check_shape((*x.shape[2:], x.shape[1]), needed)
-                if len(x) and (x.min() < -SPILL or x.max() > 1 + SPILL):
+                if len(x) and (x.min() < -RANGE_MARGIN or x.max() > 1 + RANGE_MARGIN):
                     raise _not_pictures(x)
                 return answer(x.to(next(module.parameters())), slice(0, len(x))).to(x.device)
             pictures, single = _as_stack(x)
@@ -147,7 +147,7 @@ def answer_in_kind(
 
 
 def check_pictures(x: Any, shape: tuple[int, ...]) -> None:
-    """Refuse what are no images of a shape (height, width, channels), see `accepts_pictures`."""
+    """Refuse what are no images of a shape (height, width, channels), see `accepts_images`."""
     if isinstance(x, Tensor) and x.is_floating_point() and x.ndim == 4:
         _check_shape((*x.shape[2:], x.shape[1]), shape)
     else:

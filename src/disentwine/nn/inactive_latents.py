@@ -21,7 +21,7 @@ ALIKE = 1e-6
 
 
 @torch.no_grad()
-def revive_units(
+def reset_inactive(
     last: nn.Linear, first: nn.Linear, features: Tensor, *, most: int | None = None
 ) -> Tensor:
     """Give units whose means hardly vary something to say; returns which they are.
@@ -33,12 +33,12 @@ def revive_units(
         last: the encoder's last layer, from features to means and log-variances of all units.
         first: the decoder's first layer.
         features: (n, d) what the encoder's last layer is given.
-        most: revive no more than so many; none revives all.
+        most: reset_inactive_latents no more than so many; none revives all.
 
     >>> _ = torch.manual_seed(0)
     >>> last, first, features = nn.Linear(8, 4), nn.Linear(2, 8), torch.randn(50, 8)
     >>> with torch.no_grad(): last.weight[1] *= 0.01
-    >>> revive_units(last, first, features), last(features)[:, 1].var().round(decimals=3)
+    >>> reset_inactive(last, first, features), last(features)[:, 1].var().round(decimals=3)
     (tensor([1]), tensor(1., grad_fn=<RoundBackward1>))
     """
     units = first.in_features
@@ -48,7 +48,8 @@ def revive_units(
     mean = to_mean(features)
     if len(unused) and mean.std(0, correction=0).min() <= ALIKE * mean.abs().max():
         raise UsageError(
-            "training.revive: to this start all training images are alike, so that no unit can tell of "
+            "training.reset_inactive_latents: "
+            "to this start all training images are alike, so that no unit can tell of "
             "them; begin with a run that learnt something"
         )
     deviation = mean.std(0)

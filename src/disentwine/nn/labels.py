@@ -11,7 +11,7 @@ from disentwine.nn.distributions import DiagonalGaussian
 from disentwine.nn.encoders import ENCODERS, ImageShape, Network, perceptron
 
 
-class ConceptCodes(nn.Module):
+class ConceptEmbedding(nn.Module):
     r"""$g_i(u_i)$: d numbers from the value of each concept, by a network of one hidden layer each.
 
     Arguments:
@@ -19,7 +19,7 @@ class ConceptCodes(nn.Module):
         dimensions: d, numbers a concept.
         hidden: units of each network.
 
-    >>> ConceptCodes(2, dimensions=3)(torch.zeros(5, 2)).shape
+    >>> ConceptEmbedding(2, dimensions=3)(torch.zeros(5, 2)).shape
     torch.Size([5, 2, 3])
     """
 
@@ -45,7 +45,7 @@ class ConceptCodes(nn.Module):
 ROWS = 1000
 
 
-class LabelTable(nn.Module):
+class LabelBuffer(nn.Module):
     """The labels of some training images, which new images are drawn from; saved with the weights.
 
     Until it is filled it holds standard normal numbers, as standardised labels roughly are.
@@ -53,7 +53,7 @@ class LabelTable(nn.Module):
     Arguments:
         labels: k, columns of the table.
 
-    >>> table = LabelTable(2)
+    >>> table = LabelBuffer(2)
     >>> table.fill(torch.tensor([[1.0, 2.0]]))
     >>> table.draw(3)
     tensor([[1., 2.],
@@ -143,7 +143,7 @@ class Reading(NamedTuple):
     read: Tensor
 
 
-class ReadingEncoder(nn.Module):
+class LabelPredictingEncoder(nn.Module):
     r"""$f(x, u)$, with labels that are read from the image where they are not given.
 
     Arguments:
@@ -152,7 +152,7 @@ class ReadingEncoder(nn.Module):
         latent: numbers in a code.
         network: of the image's features.
 
-    >>> encoder = ReadingEncoder((16, 16, 1), labels=2, latent=6, network="compact")
+    >>> encoder = LabelPredictingEncoder((16, 16, 1), labels=2, latent=6, network="compact")
     >>> encoder(torch.zeros(5, 1, 16, 16)).code.shape
     torch.Size([5, 6])
     """

@@ -129,7 +129,7 @@ def repeated(q: DiagonalGaussian, times: int) -> DiagonalGaussian:
     return DiagonalGaussian(q.mean.repeat(times, 1), q.log_variance.repeat(times, 1))
 
 
-class Centred(nn.Module):
+class MeanCentred(nn.Module):
     r"""$f(x) - f(\bar x)$, with the mean image $\bar x$ of the batch or, in evaluation, of the training.
 
     Behind it, batch normalisation sees what differs between images. Where most of an image is always the
@@ -141,7 +141,7 @@ class Centred(nn.Module):
         image_shape: (height, width, channels) of x.
         momentum: how far the mean image moves towards that of each batch.
 
-    >>> centred = Centred(nn.Flatten(), (8, 8, 1))
+    >>> centred = MeanCentred(nn.Flatten(), (8, 8, 1))
     >>> centred(torch.rand(16, 1, 8, 8)).mean().abs() < 1e-6
     tensor(True)
     """

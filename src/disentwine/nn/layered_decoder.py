@@ -22,7 +22,7 @@ def fourier_features(t: Tensor, frequencies: int) -> Tensor:
     return torch.cat([t, *(wave(a) for a in angles for wave in (torch.sin, torch.cos))], dim=-1)
 
 
-class Painter(nn.Module):
+class PixelwiseDecoder(nn.Module):
     r"""One layer of an image: $o_p = b_p + \sum_j W_{pj} h_j(w_j \cdot z)$ for each pixel p, its first
     channels being colour and the last opacity (before `ramp`).
 
@@ -73,7 +73,7 @@ def _oblique(d: int) -> Tensor:
     return directions
 
 
-class EdgePainter(nn.Module):
+class EdgeDecoder(nn.Module):
     r"""One layer of an image in moving edges: $o_p = r_y + c_x + \sum_m W_m\,
     \sigma(g_m (n_m \cdot p - a_m \cdot z - b_m))$ for the pixel p = (x, y), its first channels being colour
     and the last opacity (before `ramp`).
@@ -119,7 +119,7 @@ class EdgePainter(nn.Module):
         return painted.permute(0, 3, 1, 2) + pace * (self.rows + self.columns)
 
 
-class FieldPainter(nn.Module):
+class FieldDecoder(nn.Module):
     r"""One layer of an image as a field: $o(p) = f(\gamma(\tilde p_1), \gamma(\tilde p_2), \ldots, z)$ for
     the pixel p = (x, y), f a network, $\gamma$ slow waves, and $\tilde p_j = e^{s_j(z)} \circ (p - b_j(z))$
     the place as seen from frames that concepts move and stretch; its first channels are colour and the
@@ -179,8 +179,8 @@ def _places(image_shape: ImageShape) -> Tensor:
     return torch.stack([x, y], dim=-1).flatten(0, 1) / (max(height, width) / 2)
 
 
-Painters = tuple[type[Painter | EdgePainter | FieldPainter], ...]
-SHARING: Painters = (EdgePainter, FieldPainter)
+Painters = tuple[type[PixelwiseDecoder | EdgeDecoder | FieldDecoder], ...]
+SHARING: Painters = (EdgeDecoder, FieldDecoder)
 
 Box = tuple[int, int, int, int]
 """Top, left, bottom and right of a part of an image, the latter two outside it."""
@@ -201,7 +201,7 @@ def ramp(t: Tensor) -> Tensor:
 class LayeredDecoder(nn.Module):
     """Painters over one another, on a background that all images share.
 
-    A concept on its own has a `Painter`. Concepts that are painted together may be moved apart by an
+    A concept on its own has a `PixelwiseDecoder`. Concepts that are painted together may be moved apart by an
     intervention, to where they never were: they have several kinds of painters, whose logits are added.
 
     Arguments:
@@ -239,7 +239,7 @@ class LayeredDecoder(nn.Module):
         self.painters = nn.ModuleList(
             Sum(
                 kind(concepts=len(group), image_shape=(bottom - top, right - left, channels))
-                for kind in ((Painter,) if len(group) == 1 else together or SHARING)
+                for kind in ((PixelwiseDecoder,) if len(group) == 1 else together or SHARING)
             )
             for group, (top, left, bottom, right) in zip(groups, self.boxes, strict=True)
         )

@@ -92,7 +92,7 @@ class CausalController(nn.Module):
         return low + (place - below) * (high - low)
 
 
-class Levels(nn.Module):
+class CategoricalMechanism(nn.Module):
     r"""$p(v_j | \mathrm{pa}) = \mathrm{softmax}_j(0, f_2, \ldots, f_J)$ for an effect whose only values are
     $v_1 < \ldots < v_J$, with $f = f(\mathrm{pa})$ the J - 1 numbers that a network makes of its causes.
 
@@ -102,7 +102,7 @@ class Levels(nn.Module):
     Arguments:
         values: $v_1, \ldots, v_J$.
 
-    >>> levels = Levels([0.0, 1.0])
+    >>> levels = CategoricalMechanism([0.0, 1.0])
     >>> levels.mean(torch.tensor([[0.0], [20.0]]))
     tensor([0.5000, 1.0000])
     """
@@ -116,7 +116,7 @@ class Levels(nn.Module):
     def log_probability(self, u: Tensor, f: Tensor) -> Tensor:
         r"""$\log p(u | \mathrm{pa})$ (n,) of effects (n,), each taken for the value nearest to it.
 
-        >>> Levels([0.0, 1.0]).log_probability(torch.tensor([1.0]), torch.zeros(1, 1)).exp()
+        >>> CategoricalMechanism([0.0, 1.0]).log_probability(torch.tensor([1.0]), torch.zeros(1, 1)).exp()
         tensor([0.5000])
         """
         return F.pad(f, (1, 0)).log_softmax(1).gather(1, self._nearest(u)[:, None])[:, 0]
@@ -143,7 +143,7 @@ class Levels(nn.Module):
 
         >>> b, chance = torch.zeros(4), torch.tensor([0.1, 0.4, 0.6, 0.9])
         >>> even, likely = torch.zeros(4, 1), torch.full((4, 1), 1.1)  # p(1) of one half, three quarters
-        >>> Levels([0.0, 1.0]).carried(b, even, likely, chance)
+        >>> CategoricalMechanism([0.0, 1.0]).carried(b, even, likely, chance)
         tensor([0., 0., 1., 1.])
         """
         at = self._nearest(u)

@@ -115,7 +115,8 @@ class Quantizer(nn.Module):
 
     @torch.no_grad()
     def after_update(self) -> None:
-        """Move the averages, and revive codes that nothing chooses; at most once for each batch."""
+        """Move the averages, and reset_inactive_latents codes that nothing chooses; at most once for
+        each batch."""
         if self.seen is None:
             return
         z, indices = self.seen

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.core.capabilities import Layered, Opposed, Quantizes
+from disentwine.core.capabilities import Adversarial, Hierarchical, Quantizes
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
 from disentwine.evaluation.evaluate import Evaluation
-from disentwine.evaluation.latents import fair_share, names_by_share
+from disentwine.evaluation.latents import code_frequencies, round_robin_by_layer
 from disentwine.report.text import duration, number
 from disentwine.runs.run import Run
 
@@ -67,7 +67,7 @@ class Subject:
         )
         if "seconds" in self.status:
             sentence += f" in {duration(self.status['seconds'])}"
-        if best and not isinstance(self.model, Opposed):
+        if best and not isinstance(self.model, Adversarial):
             sentence += f"; the best validation loss was {number(best['score'])}"
             sentence += f" at step {int(best['step']):,}"
         return sentence + "."
@@ -86,7 +86,7 @@ class Subject:
             return self.found.unit_kl
         codes = self.found.codes
         if codes is not None and isinstance(self.model, Quantizes):
-            return np.array([1 - np.square(names_by_share(unit)[1]).sum() for unit in codes.T])
+            return np.array([1 - np.square(code_frequencies(unit)[1]).sum() for unit in codes.T])
         return np.zeros(0) if codes is None else codes.var(axis=0, dtype=np.float64)
 
     @cached_property
@@ -96,18 +96,18 @@ class Subject:
 
     def shown(self, most: int) -> list[int]:
         """The busiest units; of a hierarchy a fair share of each layer, from the top down."""
-        if isinstance(self.model, Layered):
-            return fair_share(self.busiest, self.model.unit_layers, most=most)
+        if isinstance(self.model, Hierarchical):
+            return round_robin_by_layer(self.busiest, self.model.unit_layers, most=most)
         return self.busiest[:most]
 
     @property
     def counted_by_divergence(self) -> bool:
         """Whether a unit is alive by its divergence, as those of hierarchies are, not its variance."""
-        return isinstance(self.model, Layered) and self.found.unit_kl is not None
+        return isinstance(self.model, Hierarchical) and self.found.unit_kl is not None
 
     def unit_name(self, unit: int) -> str:
         """What figures call a unit of the code."""
-        if isinstance(self.model, Layered):
+        if isinstance(self.model, Hierarchical):
             return f"layer {self.model.unit_layers[unit]}, z{unit}"
         return f"z{unit}"
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from disentwine.core.dataset import Factor
 from disentwine.core.types import FloatArray, UInt8Array
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 
 
 def number(value: float) -> str:
@@ -44,7 +44,7 @@ LETTERS = 24
 """Of names in one line of a label."""
 
 
-def shown_values(factor: Factor, column: FloatArray, *, most: int) -> FloatArray:
+def display_values(factor: Factor, column: FloatArray, *, most: int) -> FloatArray:
     """Values to set a factor to, rising: of a continuous one evenly between the 2nd and 98th
     percentile, of others some that occur.
 
@@ -54,7 +54,7 @@ def shown_values(factor: Factor, column: FloatArray, *, most: int) -> FloatArray
         most: how many values; there may be fewer of a factor that is not continuous.
 
     >>> colour = Factor("colour", kind="categorical", values=("red", "blue", "green"))
-    >>> shown_values(colour, np.array([2.0, 0.0, 2.0, np.nan]), most=7)
+    >>> display_values(colour, np.array([2.0, 0.0, 2.0, np.nan]), most=7)
     array([0., 2.])
     """
     known = column[np.isfinite(column)]
@@ -62,7 +62,7 @@ def shown_values(factor: Factor, column: FloatArray, *, most: int) -> FloatArray
         least, greatest = np.quantile(known, [0.02, 0.98])
         return np.linspace(least, greatest, most)
     occurring = np.unique(known)
-    return occurring[spread(np.arange(len(occurring)), most)]
+    return occurring[evenly_spaced(np.arange(len(occurring)), most)]
 
 
 def in_words(factor: Factor, values: FloatArray) -> str:
@@ -79,11 +79,11 @@ def in_words(factor: Factor, values: FloatArray) -> str:
     return f"{number(values[0])} to {number(values[-1])}"
 
 
-def even_rows(rows: Sequence[UInt8Array]) -> UInt8Array:
+def pad_rows(rows: Sequence[UInt8Array]) -> UInt8Array:
     """(rows, columns, height, width, channels) of rows of images, white where one is shorter.
 
     >>> one, two = (np.zeros((n, 8, 8, 3), np.uint8) for n in (1, 2))
-    >>> even_rows([one, two])[:, 1, 0, 0, 0]
+    >>> pad_rows([one, two])[:, 1, 0, 0, 0]
     array([255,   0], dtype=uint8)
     """
     table = np.full((len(rows), max(map(len, rows)), *rows[0].shape[1:]), 255, np.uint8)

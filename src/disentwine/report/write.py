@@ -7,7 +7,7 @@ from pathlib import Path
 from disentwine import figures
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.evaluation.evaluate import Evaluation, evaluate_run
 from disentwine.report.context import Subject
 from disentwine.report.html import write_page
@@ -54,12 +54,12 @@ def write_report(
 PAIRS = 8
 
 
-def live_figures(path: Path, dataset: Dataset) -> OnSave:
+def figures_while_training(path: Path, dataset: Dataset) -> OnSave:
     """A hook for `fit` that redraws `reconstructions.png` and `losses.png` in the run's figures.
 
     Images are of the validation split; the report shows the test split when training is done.
     """
-    originals = dataset.images[spread(dataset.split["validation"], PAIRS)]
+    originals = dataset.images[evenly_spaced(dataset.split["validation"], PAIRS)]
 
     def draw(model: Model, step: int) -> None:
         run = Run(path)

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from disentwine.core.capabilities import Transits
+from disentwine.core.capabilities import AppliesActions
 from disentwine.core.dataset import Dataset
 from disentwine.core.types import FloatArray, UInt8Array
 from disentwine.data.factor_grid import Steps
@@ -27,7 +27,7 @@ REMEMBERED = 100
 def actions_of(opened: Opened) -> list[Action]:
     """Every action the model knows; none for models without."""
     model: Any = opened.model  # a torch module has an `apply` of its own kind
-    if not isinstance(model, Transits):
+    if not isinstance(model, AppliesActions):
         return []
     return [Action(id=name, label=label(name)) for name in model.actions]
 
@@ -77,9 +77,9 @@ def retrieve(opened: Opened, before: Seen, after: Seen) -> RetrieveAnswer:
     )
 
 
-def _transiting(opened: Opened) -> Transits:
+def _transiting(opened: Opened) -> AppliesActions:
     model: Any = opened.model
-    if not isinstance(model, Transits):
+    if not isinstance(model, AppliesActions):
         raise MissingError("this model knows no actions")
     return model
 

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 
 from disentwine.causal.interventions import category_names, kept_labels, training_range
-from disentwine.core.capabilities import Intervenes, Layered
+from disentwine.core.capabilities import Hierarchical, Intervenes
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.core.model import Model
 from disentwine.core.random import fixed_noise
 from disentwine.core.types import FloatArray, UInt8Array
 from disentwine.errors import UsageError, did_you_mean
-from disentwine.evaluation.latents import diverging_units, fair_share, unit_divergences
+from disentwine.evaluation.latents import diverging_units, round_robin_by_layer, unit_divergences
 from disentwine.nn.images import to_unit_range
 from disentwine.serve.schema import Concept, LatentLayer
 
@@ -136,7 +136,7 @@ def describe_layers(model: Model, pictures: UInt8Array) -> list[LatentLayer]:
         model: in evaluation mode.
         pictures: (n, height, width, channels), over which divergences are averaged.
     """
-    if not isinstance(model, Layered):
+    if not isinstance(model, Hierarchical):
         return []
     layers = model.unit_layers
     busiest = live = list(range(len(layers)))
@@ -150,7 +150,7 @@ def describe_layers(model: Model, pictures: UInt8Array) -> list[LatentLayer]:
         alive = diverging_units(mean, n=len(pictures)).details["alive"]
         busiest = np.argsort(-mean, kind="stable").tolist()
         live = [unit for unit in busiest if alive[unit]] or busiest
-    shown = fair_share(live, layers, most=FIRST)
+    shown = round_robin_by_layer(live, layers, most=FIRST)
     return [
         LatentLayer(
             name=f"layer {layer}",

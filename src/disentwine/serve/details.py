@@ -101,7 +101,7 @@ def training(entry: Entry, after: int) -> TrainingAnswer:
         records: list[Any] = run.metrics
         finished, steps = run.finished, run.recipe.training["steps"]
     except DisentwineError as error:
-        raise CheckpointError(entry.without_paths(error)) from error
+        raise CheckpointError(entry.redact_paths(error)) from error
     records = [record for record in records if _is_record(record)]
     last = max((record["step"] for record in records), default=0)
     rows = _thinned([record for record in records if record["step"] > after or not after])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from disentwine.core.capabilities import Abducts, Decodes, Intervenes, Layered, Quantizes
+from disentwine.core.capabilities import Abducts, Decodes, Hierarchical, Intervenes, Quantizes
 from disentwine.core.dataset import Dataset, Simulates
 from disentwine.core.model import Model
 from disentwine.core.types import FloatArray, IndexArray, UInt8Array
@@ -124,7 +124,7 @@ class Opened:
         """What each number of the code is called."""
         if self.movable is not None and isinstance(self.model, Intervenes):
             return list(self.model.concept_names)
-        if isinstance(self.model, Layered):
+        if isinstance(self.model, Hierarchical):
             return [f"layer {layer}, z{i}" for i, layer in enumerate(self.model.unit_layers)]
         return [f"z{i}" for i in range(self.latents or 0)]
 

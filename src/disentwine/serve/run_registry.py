@@ -65,14 +65,14 @@ def named(value: Any) -> Any:
     return value if path is None else path.name
 
 
-def without_paths(text: str, known: Iterable[PurePath] = ()) -> str:
+def redact_paths(text: str, known: Iterable[PurePath] = ()) -> str:
     """A text with the last name of every path from the root in its place.
 
     Arguments:
         text: what is told.
         known: paths that may be in it, also such as no pattern tells where they end.
 
-    >>> without_paths("/a b/c: no such folder; see https://x.org/y", [PurePosixPath("/a b/c")])
+    >>> redact_paths("/a b/c: no such folder; see https://x.org/y", [PurePosixPath("/a b/c")])
     'c: no such folder; see https://x.org/y'
     """
     names: dict[str, str] = {}
@@ -176,7 +176,7 @@ class Entry:
             # Training may have removed it between the listing and the reading, or somebody the folder.
             if self.opened is not None:
                 return self.opened
-            raise MissingError(self.without_paths(error)) from error
+            raise MissingError(self.redact_paths(error)) from error
         if self.opened is None:
             dataset, missing = self._data(run)
             self.opened = Opened(model, dataset, step, missing=missing)
@@ -192,9 +192,9 @@ class Entry:
             raise MissingError(f"{self.name}: its folder is gone; bring it back, or serve it anew")
         return Run(self.path)
 
-    def without_paths(self, error: Exception) -> str:
+    def redact_paths(self, error: Exception) -> str:
         """What an error says, but not where on this machine: visitors may be strangers."""
-        return without_paths(str(error), [self.path, *paths_in(asdict(self.run.recipe))])
+        return redact_paths(str(error), [self.path, *paths_in(asdict(self.run.recipe))])
 
     def _data(self, run: Run) -> tuple[Dataset | None, str]:
         """Its data set, or why there is none: pictures that are sent can be looked at without."""
@@ -202,7 +202,7 @@ class Entry:
             return self.shelf.find(run), ""
         except DisentwineError as error:
             warn(f"{self.name}: its data are not at hand, only pictures that are sent: {error}")
-            return None, self.without_paths(error)
+            return None, self.redact_paths(error)
 
     def summary(self) -> RunSummary:
         """What the list of runs says of it."""

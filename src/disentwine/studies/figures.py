@@ -16,7 +16,7 @@ from disentwine.data.simulation import redraw
 from disentwine.errors import warn
 from disentwine.figures.bars import grouped_bars
 from disentwine.report.sections.latents import effects_of
-from disentwine.report.text import even_rows, in_words, shown_values
+from disentwine.report.text import display_values, in_words, pad_rows
 from disentwine.runs.run import Run
 from disentwine.studies.study import Published, result_rows
 from disentwine.studies.trial import Outcome
@@ -114,14 +114,14 @@ def _draw_interventions(picture: Picture, opened: Mapping[str, Run]) -> Pictures
     index = test[len(test) // 2]
     rows, labels = [], []
     for factor, column in zip(dataset.spec, dataset.factors.T, strict=True):
-        name, values = factor.name, shown_values(factor, column, most=VALUES)
+        name, values = factor.name, display_values(factor, column, most=VALUES)
         again = np.repeat(index, len(values))
         rows.append(redraw(dataset, again, {name: values}).images)
         labels.append(f"do({name.replace('_', ' ')}), truth\n{in_words(factor, values)}")
         for system, model in models.items():
             rows.append(model.do(dataset.images[again], {name: values}))
             labels.append(system)
-    figures.save_figure(figures.labelled_rows(even_rows(rows), labels), picture[1])
+    figures.save_figure(figures.labelled_rows(pad_rows(rows), labels), picture[1])
     return [picture]
 
 

@@ -123,7 +123,7 @@ def run_study(
             target,
             command=command,
             planned=trials,
-            remarks=[A_QUICK_LOOK] if profile == "smoke" else study.remarks,
+            notes=[A_QUICK_LOOK] if profile == "smoke" else study.notes,
         )
         return Finished(results, page, tables, (time.perf_counter() - start) / 60)
 
@@ -203,7 +203,7 @@ def write_study(
     *,
     command: str,
     planned: Sequence[Trial],
-    remarks: Sequence[str],
+    notes: Sequence[str],
 ) -> tuple[Path, Path, list[Table]]:
     """Write results, pictures and page; returns the files of results and page, and the tables.
 
@@ -214,7 +214,7 @@ def write_study(
         folder: where to write.
         command: that makes all this again.
         planned: all trials that there are to be.
-        remarks: what to say before the tables.
+        notes: what to say before the tables.
     """
     pictures = study.figures(outcomes, runs, make_folder(folder / study.name))
     path, page = folder / f"{study.name}.json", folder / f"{study.name}.md"
@@ -234,8 +234,8 @@ def write_study(
         f"Made by `{command}`; its trainings took {minutes} minute{'s' * (minutes > 1)}, added up.{share} "
         "Published numbers stand in square brackets, ± is the spread over seeds. What was trained "
         "how is in the JSON file beside.",
-        *remarks,
-        *(text for data, text in study.data_remarks.items() if data in shown),
+        *notes,
+        *(text for data, text in study.dataset_notes.items() if data in shown),
     ]
     for table in tables:
         parts += [f"## {table.title}", to_markdown(table)]

@@ -50,8 +50,8 @@ class Study:
         stages: how many stages are made where nobody asks for more; all when none.
         runs: name of the folders of runs and of records, where studies share trainings; its own name by
             default.
-        remarks: what a reader of the page must know, a sentence or more each.
-        data_remarks: the same of a data set, said where the page has rows of it.
+        notes: what a reader of the page must know, a sentence or more each.
+        dataset_notes: the same of a data set, said where the page has rows of it.
     """
 
     name: str
@@ -66,8 +66,8 @@ class Study:
     stages: int | None = None
     runs: str = ""
     others: Published = field(default_factory=dict)
-    remarks: Sequence[str] = ()
-    data_remarks: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    dataset_notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[str, Any]]:

@@ -9,7 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from disentwine.core.capabilities import OPPONENT, Opposed, opponent_parameters, own_parameters
+from disentwine.core.capabilities import (
+    DISCRIMINATOR,
+    Adversarial,
+    discriminator_parameters,
+    own_parameters,
+)
 from disentwine.core.model import Model
 from disentwine.losses.schedules import linear
 from disentwine.training.state import optimiser_tensors, restore_optimiser
@@ -17,7 +22,7 @@ from disentwine.training.state import optimiser_tensors, restore_optimiser
 
 @dataclass
 class Player:
-    """The model itself, or the opponent it plays against.
+    """The model itself, or the discriminator it plays against.
 
     Arguments:
         loss: name of the model's method that the player minimises.
@@ -82,7 +87,7 @@ def players_of(
     final_learning_rate: float | None,
     weight_decay: float = 0.0,
 ) -> list[Player]:
-    """The model, and after it the opponent where there is one; its learning rate falls alike."""
+    """The model, and after it the discriminator where there is one; its learning rate falls alike."""
     final = learning_rate if final_learning_rate is None else final_learning_rate
     adam: torch.optim.Adam = torch.optim.AdamW(
         _shrinking(own_parameters(model)) if weight_decay else own_parameters(model),
@@ -92,16 +97,16 @@ def players_of(
         fused=True,
     )
     players = [Player("loss", adam, learning_rate, final)]
-    if isinstance(model, Opposed):
-        rate, betas, updates = model.opponent_training
-        adam = torch.optim.Adam(opponent_parameters(model), lr=rate, betas=betas, fused=True)
+    if isinstance(model, Adversarial):
+        rate, betas, updates = model.discriminator_training
+        adam = torch.optim.Adam(discriminator_parameters(model), lr=rate, betas=betas, fused=True)
         players.append(
             Player(
-                "opponent_loss",
+                "discriminator_loss",
                 adam,
                 rate,
                 rate * (final / learning_rate),
-                prefix=f"{OPPONENT}_",
+                prefix=f"{DISCRIMINATOR}_",
                 stream=1,
                 turns=updates,
             )

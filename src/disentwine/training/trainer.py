@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from disentwine.core.capabilities import LearnsActions, NamesActions, Tended, frozen
+from disentwine.core.capabilities import LearnsActions, MatchesActions, UpdatesItself, frozen
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Losses, Model
 from disentwine.core.random import fixed_noise
 from disentwine.core.types import IndexArray
 from disentwine.data.samplers.pairs import HeldOut, learns_images
-from disentwine.data.samplers.shuffled import batch_indices, in_mixed_order, validation_batches
+from disentwine.data.samplers.shuffled import batch_indices, shuffled, validation_batches
 from disentwine.errors import CheckpointError, DataError, DivergenceError, UsageError, warn
 from disentwine.models.quantized.code_batches import PairSource
 from disentwine.runs.provenance import changes, versions
@@ -119,8 +119,8 @@ class Trainer:
     def update(self) -> None:
         """One step of Adam; refuses to take it when the loss or its gradient is not finite.
 
-        A model and its opponent move at once, each by the gradient at where the other was; further
-        turns of the opponent come before.
+        A model and its discriminator move at once, each by the gradient at where the other was; further
+        turns of the discriminator come before.
         """
         if not self.model.training:
             self.model.train()
@@ -133,7 +133,7 @@ class Trainer:
             means |= self._take_gradient(player)
         for player in self.players:
             player.move(step=self.step, steps=self.steps)
-        if isinstance(self.model, Tended):
+        if isinstance(self.model, UpdatesItself):
             self.model.after_update()
         self.step += 1
         if self.average is not None:
@@ -164,7 +164,7 @@ class Trainer:
         held_out: Any = self.dataset.split["validation"]
         if isinstance(held_out, HeldOut):
             held_out = held_out.learnt(steps=self.step)
-        indices = in_mixed_order(held_out)
+        indices = shuffled(held_out)
         self.model.eval()
         totals: dict[str, float] = {}
         with torch.no_grad(), fixed_noise(self.seed), self.as_kept():
@@ -180,7 +180,7 @@ class Trainer:
     def name_actions(self) -> None:
         """Give actions that were learnt without names those of the validation pairs."""
         model, held_out = self.model, cast(Any, self.dataset.split["validation"])
-        if not isinstance(model, NamesActions) or not model.nameless or self._early(self.step):
+        if not isinstance(model, MatchesActions) or not model.nameless or self._early(self.step):
             return
         x, y, action = held_out.pairs[:, :3].T
         with fixed_noise(self.seed), self.as_kept():
@@ -189,7 +189,7 @@ class Trainer:
     def note_score(self, score: float) -> None:
         """Remember the best validation score.
 
-        An opponent that learns changes what a score means, so the last of a game counts as its best.
+        A discriminator that learns changes what a score means, so the last of a game counts as its best.
         Pre-training has scores of its own: the first one after it is the best so far, and however
         little it still helps, it goes on, since what comes after needs to be learnt too.
         """

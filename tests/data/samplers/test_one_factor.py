@@ -186,7 +186,7 @@ def test_units_of_it_can_be_made_anew(tmp_path: Path) -> None:
     start = tmp_path / "start"
     fit(DCIGN.for_data(dataset), dataset, out=start, **TRAINING)
     model = DCIGN.for_data(dataset)
-    fit(model, dataset, start=start, revive=True, **TRAINING)
+    fit(model, dataset, start=start, reset_inactive_latents=True, **TRAINING)
     assert np.isfinite(model.represent(images)).all()
 
 

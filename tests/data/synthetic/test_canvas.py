@@ -18,9 +18,9 @@ matplotlib.use("Agg")
 RED = (200, 30, 30)
 
 
-def blank(n: int = 1, size: int = 96, *, snapped: bool = False) -> Canvas:
+def blank(n: int = 1, size: int = 96, *, pixel_snapping: bool = False) -> Canvas:
     pixels = np.empty((n, size, size, 3), np.uint8)
-    return Canvas(pixels, xlim=(0, 10), ylim=(0, 10), snapped=snapped)
+    return Canvas(pixels, xlim=(0, 10), ylim=(0, 10), pixel_snapping=pixel_snapping)
 
 
 def by_matplotlib(size: int, *artists: Artist) -> UInt8Array:
@@ -75,10 +75,10 @@ def test_an_edge_that_moves_covers_pixels_in_part_and_one_that_stays_is_crisp() 
     """The painted area grows as the shape does, however little that is; snapped, it jumps."""
     heights = np.linspace(7.0, 7.2, 21)
     areas = {}
-    for snapped in (True, False):
-        canvas = blank(21, snapped=snapped)
+    for pixel_snapping in (True, False):
+        canvas = blank(21, pixel_snapping=pixel_snapping)
         canvas.rectangle((2.0, 1.0), (5.0, heights), color=(0, 0, 0), outline=0.0)
-        areas[snapped] = (1 - canvas.pixels[..., 0] / 255).sum(axis=(1, 2))
+        areas[pixel_snapping] = (1 - canvas.pixels[..., 0] / 255).sum(axis=(1, 2))
     inside = canvas.pixels[0, 50, :, 0]
     assert set(inside) == {0, 255}
     grown = (inside == 0).sum() * (heights - 7.0) * canvas.size * (0.88 - 0.11) / 10
@@ -89,14 +89,14 @@ def test_an_edge_that_moves_covers_pixels_in_part_and_one_that_stays_is_crisp() 
 def test_a_line_that_turns_does_not_jump_where_it_is_upright() -> None:
     """Turned by a thousandth of a pixel it looks the same, as slanted lines do; snapped, it does not."""
     tips = np.array([4.63, 4.63 + 1e-4, 6.0, 6.0 + 1e-4])
-    for snapped in (False, True):
-        canvas = blank(4, snapped=snapped)
+    for pixel_snapping in (False, True):
+        canvas = blank(4, pixel_snapping=pixel_snapping)
         canvas.line((4.63, 8.2), (tips, 3.1), width=3, color=RED)
         upright, slanted = (
             np.abs(canvas.pixels[i].astype(int) - canvas.pixels[i + 1]).max() for i in (0, 2)
         )
         assert slanted <= 1
-        assert (upright > 10) == snapped
+        assert (upright > 10) == pixel_snapping
 
 
 @pytest.mark.parametrize("size", [40, 96, 200])

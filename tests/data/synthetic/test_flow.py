@@ -44,22 +44,22 @@ def test_noise_follows_the_seed_and_has_the_stated_mean(cups: Flow) -> None:
 
 
 def test_snapping_is_a_matter_of_yes_or_no() -> None:
-    with pytest.raises(UsageError, match="snapped: give True or False, got 'no'"):
-        Flow(size=32, snapped="no")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="pixel_snapping: give True or False, got 'no'"):
+        Flow(size=32, pixel_snapping="no")  # type: ignore[arg-type]
 
 
 def test_every_height_and_hole_is_seen_where_they_are_not_snapped() -> None:
     """In the cup alone, since the jet, which is never snapped, follows from both."""
-    for snapped in (False, True):
-        cups = Flow(size=32, snapped=snapped)
+    for pixel_snapping in (False, True):
+        cups = Flow(size=32, pixel_snapping=pixel_snapping)
         for do in ({"water_height": [2.0, 2.02]}, {"hole": [3.0, 3.02]}):
             pair = cups.simulate(np.repeat(cups.factors[:1], 2, 0), do | {"flow": 0.0}).images
-            assert np.array_equal(*pair) == snapped
+            assert np.array_equal(*pair) == pixel_snapping
 
 
 @pytest.mark.skipif(not AUTHORS.is_file(), reason="needs causalvae/ in DISENTWINE_DATA")
-@pytest.mark.parametrize(("snapped", "close"), [(True, 0.05), (False, 0.3)])
-def test_matches_the_authors_files(cups: Flow, snapped: bool, close: float) -> None:
+@pytest.mark.parametrize(("pixel_snapping", "close"), [(True, 0.05), (False, 0.3)])
+def test_matches_the_authors_files(cups: Flow, pixel_snapping: bool, close: float) -> None:
     """Not snapped, half a pixel of the water's top and of both ends of the gap may be missing: .28."""
     r, h, hole, flow = cups.factors.T
     labels = np.stack([r * 30 + 0.5, h, flow * 10, hole * 3 + 0.5], axis=1).astype(int)
@@ -67,7 +67,7 @@ def test_matches_the_authors_files(cups: Flow, snapped: bool, close: float) -> N
         images, published = authors["images"][::300], authors["labels"][::300]
     for image, label in zip(images, published, strict=True):
         twins = cups.factors[(labels == label).all(axis=1)]
-        drawn = draw(twins, np.full(len(twins), 0.01), 96, snapped=snapped)
+        drawn = draw(twins, np.full(len(twins), 0.01), 96, pixel_snapping=pixel_snapping)
         cup = np.abs(drawn[:, :, :46].astype(int) - image[:, :46]).mean(axis=(1, 2, 3))
         whole = np.abs(drawn.astype(int) - image).mean(axis=(1, 2, 3))
         assert cup.min() < close

@@ -53,7 +53,7 @@ def test_matches_the_authors_files(pendulum: Pendulum) -> None:
         assert np.allclose(pendulum.column("shadow_length"), authors["shadow_length"])
         assert np.allclose(pendulum.column("shadow_position"), authors["shadow_mid"])
         theirs = authors["images"][::9].astype(int)
-    snapped = draw(pendulum.factors[::9], 96, snapped=True).astype(int)
+    snapped = draw(pendulum.factors[::9], 96, pixel_snapping=True).astype(int)
     assert np.abs(snapped - theirs).mean() < 0.05
     assert np.abs(snapped - theirs).max() < 25
     assert np.abs(pendulum.images[::9].astype(int) - theirs).mean() < 0.1
@@ -67,12 +67,12 @@ def test_simulating_the_table_redraws_the_images_to_the_bit(pendulum: Pendulum) 
 
 
 def test_every_place_of_the_shadow_is_seen_where_it_is_not_snapped() -> None:
-    for snapped in (False, True):
-        scene = Pendulum(size=32, snapped=snapped)
+    for pixel_snapping in (False, True):
+        scene = Pendulum(size=32, pixel_snapping=pixel_snapping)
         twice = np.repeat(scene.factors[:1], 2, 0)
         for name, values in (("shadow_position", [8.0, 8.05]), ("shadow_length", [5.0, 5.05])):
             pair = scene.simulate(twice, {name: values}).images
-            assert np.array_equal(*pair) == snapped
+            assert np.array_equal(*pair) == pixel_snapping
 
 
 def test_moving_the_light_moves_the_shadow_but_not_the_pendulum(pendulum: Pendulum) -> None:

@@ -14,7 +14,7 @@ import pytest
 from numba.core import caching
 
 from disentwine.errors import UsageError
-from disentwine.metrics.disentanglement import _mic_kernel as _mine_kernel
+from disentwine.metrics.disentanglement import _mic_kernel
 from disentwine.metrics.disentanglement.mic_tic import mic, mine, tic
 
 SELECTION = Path(__file__).with_name("mic_tic_cases.json")
@@ -135,7 +135,7 @@ def test_same_seed_same_floor_whatever_the_order_and_the_threads(monkeypatch) ->
     order = random.permutation(60)
     floors = []
     for threads, rows in ((1, slice(None)), (3, slice(None)), (3, order)):
-        monkeypatch.setattr(_mine_kernel, "THREADS", threads)
+        monkeypatch.setattr(_mic_kernel, "THREADS", threads)
         floors.append(mine(codes[rows], factors[rows], seed=5)[1].noise_floor)
     assert floors[0] == floors[1] == floors[2]
     assert mine(codes, factors, seed=6)[1].noise_floor != floors[0]
@@ -207,4 +207,4 @@ def test_compiles_where_no_cache_can_be_written(monkeypatch) -> None:
 
     with pytest.raises(RuntimeError, match="cannot cache"):
         numba.njit("int64(int64)", cache=True)(successor)
-    assert _mine_kernel.entry("int64(int64)")(successor)(1) == 2
+    assert _mic_kernel.entry("int64(int64)")(successor)(1) == 2

@@ -8,7 +8,7 @@ from torch.distributions import Normal
 from torch.nn.functional import softplus
 
 from disentwine.causal.graph import Graph
-from disentwine.core.capabilities import Intervenes, frozen, opponent_parameters
+from disentwine.core.capabilities import Intervenes, discriminator_parameters, frozen
 from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.data import Pendulum
@@ -71,13 +71,13 @@ def test_the_generator_plays_against_the_anti_labeler_and_with_the_labeler(batch
     with fixed_noise(0):
         z = model.prior(5).noise
     l = model.standardise(batch.u)  # noqa: E741 the paper's symbol
-    seen = model.opponent(model.paint(CausalGANLatents(l, z)))
+    seen = model.discriminator(model.paint(CausalGANLatents(l, z)))
     D = seen.logit.sigmoid()
     log_L, log_A = (
         Normal(labels, softplus(scale) + LEAST_SCALE).log_prob(l).sum(1)
         for labels, scale in (
-            (seen.labels, model.opponent.label_scale),
-            (seen.anti_labels, model.opponent.anti_label_scale),
+            (seen.labels, model.discriminator.label_scale),
+            (seen.anti_labels, model.discriminator.anti_label_scale),
         )
     )
     game = ((1 - D) / D).log() + 0.7 * (log_A - log_L)
@@ -88,7 +88,7 @@ def test_the_generator_plays_against_the_anti_labeler_and_with_the_labeler(batch
 def test_labelers_that_agree_cancel(batch: Batch) -> None:
     model = build()
     with torch.no_grad():
-        weight, bias = model.opponent.heads.weight, model.opponent.heads.bias
+        weight, bias = model.discriminator.heads.weight, model.discriminator.heads.bias
         weight[5:9], bias[5:9] = weight[1:5], bias[1:5]
     terms = model.loss(batch).terms
     torch.testing.assert_close(terms["labeler"], terms["anti_labeler"])
@@ -101,22 +101,22 @@ def test_the_labeler_learns_from_true_images_and_the_anti_labeler_from_painted_o
     model = build()
     for term, rows in (("labeler", range(1, 5)), ("anti_labeler", range(5, 9))):
         model.zero_grad()
-        model.opponent_loss(batch).terms[term].sum().backward()
-        gradient = model.opponent.heads.weight.grad
+        model.discriminator_loss(batch).terms[term].sum().backward()
+        gradient = model.discriminator.heads.weight.grad
         assert gradient is not None
         assert torch.nonzero(gradient.abs().sum(1))[:, 0].tolist() == list(rows)
     other = batch._replace(x=batch.x.flip(0))
     terms = []
     for shown in (batch, other):
         with fixed_noise(2):
-            terms.append(model.opponent_loss(shown).terms)
+            terms.append(model.discriminator_loss(shown).terms)
     assert not torch.equal(terms[0]["labeler"], terms[1]["labeler"])
     assert torch.equal(terms[0]["anti_labeler"], terms[1]["anti_labeler"])
 
 
 def test_the_controller_does_not_learn_from_images(batch: Batch) -> None:
     model = build()
-    with frozen(opponent_parameters(model)):
+    with frozen(discriminator_parameters(model)):
         terms = model.loss(batch).terms
         (terms["generator"] + terms["labeler"] - terms["anti_labeler"]).sum().backward()
     assert all(p.grad is None for p in model.controller.parameters())
@@ -129,7 +129,7 @@ def test_images_without_labels_are_played_with_all_the_same(batch: Batch) -> Non
     terms = {**model.loss(blank).terms}
     for name in ("mechanisms", "noise"):
         assert (terms.pop(name) == 0).all()
-    watching = {**model.opponent_loss(blank).terms}
+    watching = {**model.discriminator_loss(blank).terms}
     for name in ("labeler", "concepts"):
         assert (watching.pop(name) == 0).all()
     for term in (*terms.values(), *watching.values()):

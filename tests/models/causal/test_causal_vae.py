@@ -9,7 +9,7 @@ from torch.distributions import MultivariateNormal, kl_divergence
 
 from disentwine import CausalVAE
 from disentwine.causal.graph import Graph
-from disentwine.causal.notears import discover_linear
+from disentwine.causal.notears import discover_notears
 from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.data import Arrays
@@ -152,7 +152,7 @@ def test_a_cycle_is_refused() -> None:
 @pytest.mark.parametrize("deviation", [1.0, 0.1])
 def test_the_divergence_from_the_label_prior_is_exact(x: torch.Tensor, deviation: float) -> None:
     """Against torch's multivariate normals, with the full covariance of z = C epsilon."""
-    model = build(dimensions=1, label_deviation=deviation).double()
+    model = build(dimensions=1, label_std=deviation).double()
     u = torch.randn(6, 4, dtype=torch.float64)
     with torch.no_grad():
         q = model.posterior(x.double())
@@ -218,7 +218,7 @@ def test_the_graph_may_be_learnt_by_the_papers_least_squares() -> None:
     images = np.zeros((400, 16, 16, 1), dtype=np.uint8)
     data = Arrays(images=images, factors=labels, names=["cause", "effect"])
     model = CausalVAE.for_data(data, discovery="least-squares")
-    wanted = discover_linear(labels[data.split["train"]], data.names)
+    wanted = discover_notears(labels[data.split["train"]], data.names)
     assert model.graph.edges == wanted.edges
     np.testing.assert_allclose(model.graph.weights, wanted.weights, rtol=1e-6)
     with pytest.raises(UsageError, match="give either"):
@@ -239,7 +239,7 @@ def test_the_divergence_from_some_labels_is_that_of_their_marginal() -> None:
             variance = model.by_concept(q.log_variance)[n, :, d].exp()
             covariance = (model.scm.C * variance @ model.scm.C.T)[kept][:, kept]
             prior = MultivariateNormal(
-                u[n, kept], model.label_deviation**2 * torch.eye(int(kept.sum())).double()
+                u[n, kept], model.label_std**2 * torch.eye(int(kept.sum())).double()
             )
             total += kl_divergence(MultivariateNormal(means[n, kept, d], covariance), prior)
         assert found[n].item() == pytest.approx(float(total), rel=1e-9)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from disentwine.causal.graph import Graph
-from disentwine.core.capabilities import Opposed
+from disentwine.core.capabilities import Adversarial
 from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.losses.kernels import hsic, mmd
@@ -29,7 +29,7 @@ def build(**options: Any) -> CausalWAE:
         label_mean=(1.0, 5.0, 3.0, 2.0, 0.0),
         label_scale=(0.5, 2.0, 1.0, 0.25, 1.0),
         learnt_graph=Graph.from_edges(NAMES, EDGES).to_json(),
-        **({"dimensions": 3, "opponent_units": 8} | options),
+        **({"dimensions": 3, "discriminator_units": 8} | options),
     ).eval()
 
 
@@ -54,7 +54,7 @@ def moves(before: Tensor, after: Tensor) -> set[str]:
 
 
 def test_the_latents_are_those_of_the_definition() -> None:
-    model = build(show_roots=False)
+    model = build(decode_roots=False)
     epsilon, u = torch.randn(4, 15), torch.randn(4, 5)
     found = model.latents(epsilon, u)
     A, e = model.scm.A, epsilon.view(4, 5, 3)
@@ -109,8 +109,8 @@ def test_the_loss_is_eq_8_with_eqs_2_to_4(batch: Batch, divergence: Any) -> None
     if divergence == "mmd":
         distance = mmd(found.code, prior)
     else:
-        assert model.opponent is not None
-        distance = -model.opponent(found.code)[:, 0].sigmoid().log().mean()
+        assert model.discriminator is not None
+        distance = -model.discriminator(found.code)[:, 0].sigmoid().log().mean()
     A, caused = model.scm.A, [1, 3]
     l_u = (u - u @ A)[:, caused].square().sum(1).mean()
     l_m = (latents.z_1 - model.g_2(latents.z_1, A))[:, caused].square().sum((1, 2)).mean()
@@ -122,12 +122,12 @@ def test_the_loss_is_eq_8_with_eqs_2_to_4(batch: Batch, divergence: Any) -> None
 
 
 @pytest.mark.parametrize("divergence", ["mmd", "gan"])
-@pytest.mark.parametrize("show_roots", [False, True])
+@pytest.mark.parametrize("decode_roots", [False, True])
 def test_every_parameter_of_the_paper_learns_and_is_saved(
-    batch: Batch, divergence: Any, show_roots: bool
+    batch: Batch, divergence: Any, decode_roots: bool
 ) -> None:
     """The public code keeps g_1 in a plain list: it is neither trained nor saved."""
-    model = build(divergence=divergence, show_roots=show_roots).train()
+    model = build(divergence=divergence, decode_roots=decode_roots).train()
     model.loss(batch).total.backward()
     named = dict(model.named_parameters())
     parts = {name: [n for n in named if n.startswith(f"{name}.")] for name in ("g_1", "g_2", "g_3")}
@@ -146,31 +146,31 @@ def test_every_parameter_of_the_paper_learns_and_is_saved(
     assert named["scm.weights"].grad.all()
 
 
-def test_only_the_gan_plays_against_an_opponent(batch: Batch) -> None:
-    assert not isinstance(build(), Opposed)
+def test_only_the_gan_plays_against_an_discriminator(batch: Batch) -> None:
+    assert not isinstance(build(), Adversarial)
     model = build(divergence="gan", label_dropout=0.0)
-    assert isinstance(model, Opposed)
+    assert isinstance(model, Adversarial)
     with fixed_noise(3):
-        loss = model.opponent_loss(batch).total
+        loss = model.discriminator_loss(batch).total
     with fixed_noise(3):
         torch.rand(6, 1)
         drawn = torch.randn(6, 15)
-    assert model.opponent is not None
+    assert model.discriminator is not None
     codes = model.exogenous(batch.x, batch.u)
-    D, D_code = (model.opponent(z)[:, 0].sigmoid() for z in (drawn, codes))
+    D, D_code = (model.discriminator(z)[:, 0].sigmoid() for z in (drawn, codes))
     torch.testing.assert_close(loss, -0.5 * (D.log() + (1 - D_code).log()).mean())
 
 
-@pytest.mark.parametrize("show_roots", [False, True])
-def test_an_intervention_moves_what_it_should(batch: Batch, show_roots: bool) -> None:
-    model = build(show_roots=show_roots)
+@pytest.mark.parametrize("decode_roots", [False, True])
+def test_an_intervention_moves_what_it_should(batch: Batch, decode_roots: bool) -> None:
+    model = build(decode_roots=decode_roots)
     for name in NAMES:
         before, after = move(model, batch.x, **{name: 1.7})
         follows = {name, *model.start.descendants(name)}
         assert moves(before.u, after.u) == follows
         assert moves(before.z_1, after.z_1) == follows
         # What is left of a root behind the mask layer is epsilon, which no label moves.
-        hidden = {name} & set(ROOTS) if not show_roots else set()
+        hidden = {name} & set(ROOTS) if not decode_roots else set()
         assert moves(before.z_2, after.z_2) == follows - hidden
         assert torch.equal(before.epsilon, after.epsilon)
         assert (after.u[:, NAMES.index(name)] == 1.7).all()

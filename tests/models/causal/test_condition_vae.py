@@ -36,7 +36,7 @@ def batch() -> Batch:
 @pytest.mark.parametrize("deviation", [1.0, 0.1])
 def test_the_divergence_is_from_the_label_prior(batch: Batch, deviation: float) -> None:
     """Against torch's normals; N(0, 1) where a label is missing."""
-    model = build(dimensions=2, label_dropout=0.0, label_deviation=deviation).double()
+    model = build(dimensions=2, label_dropout=0.0, label_std=deviation).double()
     u = batch.u.double().clone()
     u[0] = torch.nan
     u[1, 2] = torch.nan

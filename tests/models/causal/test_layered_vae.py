@@ -12,10 +12,10 @@ from disentwine.errors import UsageError
 from disentwine.models import LayeredCausalVAE
 from disentwine.models.causal.layered_vae import BEYOND
 from disentwine.nn.layered_decoder import (
-    EdgePainter,
-    FieldPainter,
+    EdgeDecoder,
+    FieldDecoder,
     LayeredDecoder,
-    Painter,
+    PixelwiseDecoder,
     fourier_features,
 )
 
@@ -87,7 +87,7 @@ def test_a_layer_sees_its_own_concepts_alone() -> None:
 def test_directions_add_up() -> None:
     """Along its two directions a painter's logits are a sum, so that they hold apart as well."""
     torch.manual_seed(0)
-    painter = Painter(concepts=2, image_shape=(4, 4, 1))
+    painter = PixelwiseDecoder(concepts=2, image_shape=(4, 4, 1))
     s, t = painter.directions.detach()
 
     def logits(a: float, b: float) -> torch.Tensor:
@@ -102,7 +102,7 @@ def test_directions_add_up() -> None:
 def test_an_edge_is_the_same_wherever_it_is() -> None:
     """Pixels share the edges: a concept that shifts them by a pixel shifts the picture by one."""
     torch.manual_seed(0)
-    painter = EdgePainter(concepts=1, image_shape=(4, 16, 1), edges=5)
+    painter = EdgeDecoder(concepts=1, image_shape=(4, 16, 1), edges=5)
     with torch.no_grad():
         painter.shifts.copy_(painter.normals[:1] / 8)  # a pixel is 1/8 wide
         here, there = painter(torch.zeros(1, 1)), painter(torch.ones(1, 1))
@@ -113,7 +113,7 @@ def test_a_field_is_one_function_of_place_and_concepts() -> None:
     """Every pixel is what the shared network says of its place in frames that concepts move and stretch,
     whichever image it belongs to."""
     torch.manual_seed(0)
-    painter = FieldPainter(concepts=2, image_shape=(4, 6, 1), frames=2)
+    painter = FieldDecoder(concepts=2, image_shape=(4, 6, 1), frames=2)
     z = torch.randn(3, 2)
     with torch.no_grad():
         painted = painter(z)
@@ -127,7 +127,7 @@ def test_a_field_is_one_function_of_place_and_concepts() -> None:
 def test_a_field_that_sees_its_frame_alone_moves_with_it() -> None:
     """Where concepts shift the frame by a pixel, the picture is shifted by a pixel."""
     torch.manual_seed(0)
-    painter = FieldPainter(concepts=1, image_shape=(5, 8, 1), frames=1)
+    painter = FieldDecoder(concepts=1, image_shape=(5, 8, 1), frames=1)
     with torch.no_grad():
         painter.of_concepts.weight.zero_()
         painter.frames.weight.zero_()

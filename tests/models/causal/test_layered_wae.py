@@ -7,7 +7,7 @@ import torch
 from torch.autograd.functional import jacobian
 
 from disentwine.causal.graph import Graph
-from disentwine.core.capabilities import Opposed
+from disentwine.core.capabilities import Adversarial
 from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.losses.kernels import hsic, mmd
@@ -27,7 +27,7 @@ def build(**options: Any) -> LayeredCausalWAE:
         learnt_graph=graph.to_json(),
         groups=((0,), (1, 2)),
         boxes=((0, 0, 16, 16), (8, 0, 16, 16)),
-        **({"opponent_units": 8} | options),
+        **({"discriminator_units": 8} | options),
     ).eval()
 
 
@@ -40,7 +40,7 @@ def batch() -> Batch:
 
 
 def test_the_loss_is_eq_8_over_what_is_read_beyond_labels(batch: Batch) -> None:
-    model = build(lambda_1=2.0, lambda_2=3.0, tightness=0.5, label_share=0.0)
+    model = build(lambda_1=2.0, lambda_2=3.0, label_std=0.5, teacher_forcing=0.0)
     with fixed_noise(2):
         losses = model.loss(batch)
     with fixed_noise(2):
@@ -64,13 +64,13 @@ def test_the_loss_is_eq_8_over_what_is_read_beyond_labels(batch: Batch) -> None:
 
 
 def test_images_are_painted_from_their_labels_where_that_is_chosen(batch: Batch) -> None:
-    model = build(tightness=1e-9, label_share=1.0)
+    model = build(label_std=1e-9, teacher_forcing=1.0)
     error = (batch.x - model.decoder(model.standardise(batch.u))).square().sum((1, 2, 3))
     torch.testing.assert_close(model.loss(batch).terms["reconstruction"], error)
 
 
 def test_missing_labels_are_not_learnt_from(batch: Batch) -> None:
-    model = build(label_share=1.0)
+    model = build(teacher_forcing=1.0)
     u = batch.u.clone()
     u[0], u[1, 2] = torch.nan, torch.nan
     terms = model.loss(Batch(batch.x, u)).terms
@@ -86,18 +86,18 @@ def test_missing_labels_are_not_learnt_from(batch: Batch) -> None:
     )
 
 
-def test_only_the_gan_plays_against_an_opponent(batch: Batch) -> None:
-    assert not isinstance(build(), Opposed)
+def test_only_the_gan_plays_against_an_discriminator(batch: Batch) -> None:
+    assert not isinstance(build(), Adversarial)
     model = build(divergence="gan")
-    assert isinstance(model, Opposed)
-    assert model.opponent is not None
+    assert isinstance(model, Adversarial)
+    assert model.discriminator is not None
     epsilon = model.exogenous(batch.x, batch.u)
     with fixed_noise(2):
-        found = model.opponent_loss(batch).total
+        found = model.discriminator_loss(batch).total
     with fixed_noise(2):
         torch.randn(6, 3)  # what would stand for missing labels
         prior = torch.randn(6, 3)
-    real, made = (model.opponent(codes)[:, 0].double() for codes in (prior, epsilon))
+    real, made = (model.discriminator(codes)[:, 0].double() for codes in (prior, epsilon))
     expected = (torch.log1p(torch.exp(-real)).mean() + torch.log1p(torch.exp(made)).mean()) / 2
     torch.testing.assert_close(found, expected.float())
 

@@ -130,7 +130,7 @@ def test_independence_is_from_labels_and_where_there_are_none_from_what_is_read(
 def test_the_loss_of_the_layered_vae_is_its_bound(batch: Batch) -> None:
     """Labels, where all are known and chosen, or a draw of q are painted with noise of one scale; each
     label ties its code, and codes of missing ones pay the divergence from N(0, 1)."""
-    model = build(LayeredCausalVAE, **LAYERS, tightness=0.3, label_share=0.5)
+    model = build(LayeredCausalVAE, **LAYERS, label_std=0.3, teacher_forcing=0.5)
     with fixed_noise(4):
         terms = model.loss(batch).terms
     with fixed_noise(4):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from disentwine.core.capabilities import Transits, capabilities
+from disentwine.core.capabilities import AppliesActions, capabilities
 from disentwine.core.model import Batch
 from disentwine.data import Arrays
 from disentwine.data.transitions import transitions
@@ -32,7 +32,7 @@ def images() -> np.ndarray:
 
 def test_it_declares_what_it_can_do(small: Builder, images: np.ndarray) -> None:
     model = small()
-    assert isinstance(model, Transits)
+    assert isinstance(model, AppliesActions)
     assert {"transitions", "decodes", "learns actions", "tended"} <= set(capabilities(model))
     assert "transitions" not in capabilities(model.autoencoder)
 

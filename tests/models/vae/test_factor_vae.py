@@ -19,7 +19,7 @@ def batch(n: int = 8) -> Batch:
 
 def build(**options: object) -> FactorVAE:
     torch.manual_seed(0)
-    return FactorVAE(image_shape=SHAPE, latent=4, opponent_units=16, **options)  # type: ignore[arg-type]
+    return FactorVAE(image_shape=SHAPE, latent=4, discriminator_units=16, **options)  # type: ignore[arg-type]
 
 
 def test_without_gamma_it_is_a_vae() -> None:
@@ -38,7 +38,7 @@ def test_the_penalty_is_the_log_ratio_of_the_discriminator() -> None:
         losses = model.loss(batch())
     with fixed_noise(2):
         z = model.posterior(batch().x).sample()
-    D = model.opponent(z)[:, 0].sigmoid()
+    D = model.discriminator(z)[:, 0].sigmoid()
     torch.testing.assert_close(losses.terms["total_correlation"], (D / (1 - D)).log())
     others = losses.terms["reconstruction"].mean() + losses.terms["kl"].mean()
     expected = others + 7 * losses.terms["total_correlation"].mean()
@@ -48,7 +48,7 @@ def test_the_penalty_is_the_log_ratio_of_the_discriminator() -> None:
 def test_the_discriminator_tells_codes_from_permuted_codes() -> None:
     model = build()
     with fixed_noise(2):
-        loss = model.opponent_loss(batch()).total
+        loss = model.discriminator_loss(batch()).total
     with fixed_noise(2):
         z = model.posterior(batch().x).sample()
         permuted = permute_dimensions(z)
@@ -58,7 +58,9 @@ def test_the_discriminator_tells_codes_from_permuted_codes() -> None:
 
 
 def test_the_discriminator_has_the_papers_size() -> None:
-    layers = [layer for layer in FactorVAE(image_shape=SHAPE).opponent if hasattr(layer, "weight")]
+    layers = [
+        layer for layer in FactorVAE(image_shape=SHAPE).discriminator if hasattr(layer, "weight")
+    ]
     assert [layer.out_features for layer in layers] == [1000] * 6 + [1]
 
 
@@ -67,7 +69,7 @@ def test_a_trained_discriminator_finds_codes_that_agree() -> None:
     found = {}
     for name in ("repeated", "independent"):
         model = build()
-        adam = torch.optim.Adam(model.opponent.parameters(), lr=3e-3)
+        adam = torch.optim.Adam(model.discriminator.parameters(), lr=3e-3)
         with fixed_noise(3):
             for _ in range(200):
                 z = torch.randn(256, 4)

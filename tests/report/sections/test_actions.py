@@ -26,7 +26,7 @@ def acting(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     return subject_of(CTVAE, tmp_path_factory.mktemp("runs") / "acting", **options)
 
 
-def test_what_actions_do_and_touch_is_drawn(acting: Subject, tmp_path: Path) -> None:
+def test_what_actions_do_and_touch_is_drawn(action_spec: Subject, tmp_path: Path) -> None:
     for section, name in ((actions, "actions"), (touched, "touched")):
         made = section(acting)
         assert made is not None
@@ -37,7 +37,7 @@ def test_what_actions_do_and_touch_is_drawn(acting: Subject, tmp_path: Path) -> 
     assert actions(plain) is touched(plain) is None
 
 
-def test_scores_tell_of_rows_of_actions_and_of_which_loss(acting: Subject) -> None:
+def test_scores_tell_of_rows_of_actions_and_of_which_loss(action_spec: Subject) -> None:
     assert acting.found.score("repeated-ratio") is not None
     loss = acting.found.score("loss")
     assert loss is not None

@@ -18,11 +18,11 @@ from disentwine.data import Arrays, Pendulum, Shapes3D
 from disentwine.data.simulation import redraw
 from disentwine.evaluation import evaluate as evaluation
 from disentwine.evaluation import evaluate_run
-from disentwine.evaluation.probes import train_reader
+from disentwine.evaluation.probes import train_concept_probe
 from disentwine.models import VAE, CausalVAE
 from disentwine.report import write_report
 from disentwine.report.sections.latents import save_matrices
-from disentwine.report.text import in_words, shown_values
+from disentwine.report.text import display_values, in_words
 from disentwine.runs.fit import fit
 from disentwine.runs.run import Run, load_run
 
@@ -53,7 +53,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, pendulum: Pendulum) -> Run:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "train_reader", partial(train_reader, steps=2))
+    monkeypatch.setattr(evaluation, "train_concept_probe", partial(train_concept_probe, steps=2))
 
 
 def test_graph_and_weights_are_shown_and_effects_when_asked_for(
@@ -183,6 +183,6 @@ def test_categories_of_one_s_own_are_never_between_two(
 def test_values_that_are_shown_occur_or_are_numbers_among_those_that_do() -> None:
     column = np.array([3.0, 1.0, np.nan, 7.0, 1.0])
     for kind in ("ordinal", "categorical", "binary"):
-        assert shown_values(Factor("a", kind), column, most=2).tolist() == [1, 7]
-    assert shown_values(Factor("a"), np.arange(101.0), most=3).tolist() == [2, 50, 98]
+        assert display_values(Factor("a", kind), column, most=2).tolist() == [1, 7]
+    assert display_values(Factor("a"), np.arange(101.0), most=3).tolist() == [2, 50, 98]
     assert in_words(Factor("a", "binary"), np.array([0.0, 1.0])) == "0 to 1"

@@ -20,7 +20,7 @@ from disentwine.causal.concepts import complete_labels
 from disentwine.causal.graph import Graph
 from disentwine.core.model import Batch, Losses, Model
 from disentwine.models import MODELS, VQVAE, LayeredCausalVAE
-from disentwine.models.causal.layered_base import median_logits
+from disentwine.models.causal.layered_base import median_image_logits
 from disentwine.nn.encoders import ImageShape
 from disentwine.serve.app import create_app
 from disentwine.serve.server import listen, server_of
@@ -72,7 +72,7 @@ def small_layered(pendulum: data.Pendulum) -> LayeredCausalVAE:
         boxes=((14, 7, 28, 26), (3, 3, 9, 30), (26, 6, 29, 30)),
     )
     with torch.no_grad():
-        model.decoder.background.copy_(median_logits(pendulum))
+        model.decoder.background.copy_(median_image_logits(pendulum))
         model.labels.fill(model.standardise(torch.from_numpy(complete_labels(pendulum))))
     return model
 

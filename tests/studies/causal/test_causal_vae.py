@@ -10,6 +10,6 @@ from disentwine.studies.study import Study
 
 @pytest.mark.parametrize("study", [CAUSALWAE, LABELS], ids=lambda study: study.name)
 def test_the_drawings_are_those_that_the_page_says(study: Study) -> None:
-    assert DRAWINGS in study.remarks
+    assert DRAWINGS in study.notes
     recipes = [trial.read_recipe() for trial in study.trials("paper", [0])]
-    assert {recipe.data["snapped"] for recipe in recipes} == {False}
+    assert {recipe.data["pixel_snapping"] for recipe in recipes} == {False}

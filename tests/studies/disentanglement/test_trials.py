@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from disentwine.data.images import write_picture
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.data.synthetic.shapes2d import SPEC
 from disentwine.studies.disentanglement import beta_vae as betavae
 from disentwine.studies.disentanglement import dip_vae as dipvae
@@ -88,7 +88,7 @@ def test_perfect_codes_and_codes_of_nothing():
 
 
 def test_images_are_taken_from_everywhere():
-    chosen = spread(np.arange(1000) * 3, 10)
+    chosen = evenly_spaced(np.arange(1000) * 3, 10)
     assert (chosen[0], chosen[-1], len(chosen)) == (0, 2997, 10)
     assert np.ptp(np.diff(chosen)) <= 3
 
@@ -223,12 +223,12 @@ def test_a_woken_training_is_the_plain_one_begun_with_another():
     changed = {"start_beta", "warm_up_steps"}
     assert {k for k, v in recipes[1].model.items() if recipes[0].model.get(k) != v} == changed
     assert recipes[1].model["start_beta"] == 0
-    assert recipes[1].training["revive"] is True
+    assert recipes[1].training["reset_inactive_latents"] is True
     assert recipes[1].training["start"] == str(start.folder(Path()))
     assert trial.system == "dip-vae-i woken"
     one = woken(plain, after=start, units=1)
     assert one.read_recipe().to_yaml() == trial.read_recipe().to_yaml().replace(
-        "revive: true", "revive: 1"
+        "reset_inactive_latents: true", "reset_inactive_latents: 1"
     )
     assert one.system == "dip-vae-i 1 woken"
     longer = woken(plain, after=start, times=2).read_recipe()

@@ -12,7 +12,7 @@ from PIL.PngImagePlugin import PngImageFile
 from disentwine.core.dataset import Dataset, Factor, Simulation
 from disentwine.core.types import Count, Do, FloatArray, IndexArray, UInt8Array
 from disentwine.data.files import find_file, refusing_damage
-from disentwine.data.lazy_images import DrawnImages, every_combination
+from disentwine.data.lazy_images import LazyImages, every_combination
 from disentwine.data.simulation import counterfactual
 from disentwine.data.splits import random_split
 from disentwine.data.synthetic.canvas import factor_table
@@ -70,7 +70,7 @@ class SpritesLPC(Dataset):
         self.graph = nx.DiGraph()
         self.graph.add_nodes_from(self.names)
         n = len(self.factors)
-        self.images = DrawnImages((n, TILE, TILE, 3), self._draw)
+        self.images = LazyImages((n, TILE, TILE, 3), self._draw)
         self.split = random_split(n, test=n // 10, validation=min(10_000, n // 10), seed=seed)
 
     def _draw(self, indices: IndexArray) -> UInt8Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.core.types import FloatArray, IndexArray, UInt8Array
 from disentwine.data.files import existing_files, find_file, load_npz, refusing_damage
-from disentwine.data.lazy_images import DrawnImages
+from disentwine.data.lazy_images import LazyImages
 from disentwine.errors import DataError
 
 SOURCE = "http://www.scottreed.info/files/nips2015-analogy-data.tar.gz (its folder data/sprites)"
@@ -68,7 +68,7 @@ class SpritesReed(Dataset):
             for part, characters in reading.parts.items()
         }
         pixels, palette = reading.pixels, reading.palette
-        self.images = DrawnImages((len(pixels), SIDE, SIDE, 3), lambda rows: palette[pixels[rows]])
+        self.images = LazyImages((len(pixels), SIDE, SIDE, 3), lambda rows: palette[pixels[rows]])
 
 
 def factor_table(reading: Reading) -> FloatArray:

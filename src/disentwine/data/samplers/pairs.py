@@ -11,7 +11,7 @@ from disentwine.core.capabilities import LearnsActions
 from disentwine.core.dataset import Dataset
 from disentwine.core.types import IndexArray
 from disentwine.data.samplers.shuffled import batch_indices
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.data.transitions import transitions
 from disentwine.errors import DataError, UsageError
 
@@ -171,7 +171,7 @@ def pair_splits(dataset: Dataset, model: LearnsActions) -> dict[str, Any]:
             repeats_from=model.repeats_from or 0,
         ),
         "validation": HeldOut(
-            spread(dataset.split["validation"], MOST_VALIDATION),
+            evenly_spaced(dataset.split["validation"], MOST_VALIDATION),
             rows,
             pretraining=model.pretraining,
         ),

@@ -50,11 +50,11 @@ def batch_indices(
     return indices[order]
 
 
-def in_mixed_order(indices: IndexArray) -> IndexArray:
+def shuffled(indices: IndexArray) -> IndexArray:
     """The same, always in the same order without any: what neighbours of a sorted split share, such as
     a shape, would be in all of a batch, and moments over a batch would not be those of the data.
 
-    >>> sorted(in_mixed_order(np.arange(5)).tolist())
+    >>> sorted(shuffled(np.arange(5)).tolist())
     [0, 1, 2, 3, 4]
     """
     return indices[np.random.default_rng(0).permutation(len(indices))]

@@ -36,7 +36,7 @@ def draw_in_chunks(
     *,
     xlim: Interval,
     ylim: Interval,
-    snapped: bool = False,
+    pixel_snapping: bool = False,
 ) -> UInt8Array:
     """Draw `n` images a few at a time, so that memory stays bounded.
 
@@ -46,16 +46,16 @@ def draw_in_chunks(
         paint: paints the images of a slice onto a canvas.
         xlim: the horizontal range of the axes.
         ylim: the vertical range of the axes.
-        snapped: whether upright edges that move are drawn at whole pixels too, see `Canvas`.
+        pixel_snapping: whether upright edges that move are drawn at whole pixels too, see `Canvas`.
     """
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 32 or size % 4:
         raise UsageError(f"size: give a multiple of 4 from 32 up, such as 64 or 96; got {size!r}")
-    if not isinstance(snapped, bool):
-        raise UsageError(f"snapped: give True or False, got {snapped!r}")
+    if not isinstance(pixel_snapping, bool):
+        raise UsageError(f"pixel_snapping: give True or False, got {pixel_snapping!r}")
     images = np.empty((n, size, size, 3), dtype=np.uint8)
     for start in range(0, n, CHUNK):
         rows = slice(start, min(start + CHUNK, n))
-        paint(Canvas(images[rows], xlim=xlim, ylim=ylim, snapped=snapped), rows)
+        paint(Canvas(images[rows], xlim=xlim, ylim=ylim, pixel_snapping=pixel_snapping), rows)
     return images
 
 
@@ -93,7 +93,8 @@ class Canvas:
         pixels: (n, size, size, 3), painted white and then upon.
         xlim: the horizontal range of the axes.
         ylim: the vertical range of the axes.
-        snapped: whether all upright lines and rectangles are drawn at whole pixels, as matplotlib does;
+        pixel_snapping: whether all upright lines and rectangles are drawn at whole pixels, as matplotlib
+            does;
             otherwise only those edges of them that are one number for all images. What differs from
             image to image is then drawn where it is, and covers pixels in part.
 
@@ -104,11 +105,11 @@ class Canvas:
     """
 
     def __init__(
-        self, pixels: UInt8Array, *, xlim: Interval, ylim: Interval, snapped: bool = False
+        self, pixels: UInt8Array, *, xlim: Interval, ylim: Interval, pixel_snapping: bool = False
     ) -> None:
         pixels[...] = 255
         self.pixels = pixels
-        self.snapped = snapped
+        self.pixel_snapping = pixel_snapping
         self.size: int = pixels.shape[1]
         size = self.size
         self._x0, self._y0 = xlim[0], ylim[0]
@@ -161,7 +162,7 @@ class Canvas:
         """A filled upright rectangle outlined in its own colour; nothing if it is turned over."""
         thick = self._pixels(outline)
         corners = np.stack(np.broadcast_arrays(*self._place(corner), *self._place(opposite)))
-        snap = self.snapped | _same_in_all_images(*corner, *opposite)
+        snap = self.pixel_snapping | _same_in_all_images(*corner, *opposite)
         left, bottom, right, top = np.where(snap, _snap(corners, thick), corners)
         edge = thick / 2
         window = self._window(left - edge, right + edge, top - edge, bottom + edge)
@@ -203,11 +204,11 @@ class Canvas:
         return points * self.size / 72
 
     def _ends(self, start: Point, end: Point, thick: float) -> FloatArray:
-        """Pixel coordinates of a stroke's ends, (4, n, 1, 1), snapped where they are to be."""
+        """Pixel coordinates of a stroke's ends, (4, n, 1, 1), pixel_snapping where they are to be."""
         ends = np.stack(np.broadcast_arrays(*self._place(start), *self._place(end)))
         x0, y0, x1, y1 = ends
         snap = (abs(x1 - x0) < 1e-4) | (abs(y1 - y0) < 1e-4)
-        if not self.snapped:
+        if not self.pixel_snapping:
             # A line that is upright in some images only must not jump where it becomes so.
             fixed = _same_in_all_images(*start, *end)
             across = (fixed[0] & fixed[2] & (x0 == x1)) | (fixed[1] & fixed[3] & (y0 == y1))

@@ -55,7 +55,8 @@ class Flow(Dataset):
     Arguments:
         size: height and width of the images in pixels, a multiple of 4 from 32 up.
         seed: of the split and of the jets' noise.
-        snapped: whether water and hole end at whole pixels, as matplotlib draws them and so the authors'
+        pixel_snapping: whether water and hole end at whole pixels, as matplotlib draws them and so the
+            authors'
             images have it; otherwise pixels are covered in part, and show every height and hole exactly.
 
     Attributes:
@@ -75,10 +76,10 @@ class Flow(Dataset):
         Factor(name, unit="scene units") for name in ("ball_size", "water_height", "hole", "flow")
     )
 
-    def __init__(self, *, size: int = 96, seed: int = 0, snapped: bool = False) -> None:
+    def __init__(self, *, size: int = 96, seed: int = 0, pixel_snapping: bool = False) -> None:
         self.size = size
         self.seed = seed
-        self.snapped = snapped
+        self.pixel_snapping = pixel_snapping
         grid = np.meshgrid(np.arange(5, 35), np.arange(10, 40), np.arange(6, 15), indexing="ij")
         r, h_raw, hole = (v.ravel() for v in grid)
         causes = {"ball_size": r / 30, "hole": hole / 3}
@@ -91,7 +92,7 @@ class Flow(Dataset):
         # A stream of its own, so that an image's noise does not tell where the split put it.
         spread = np.abs(np.random.default_rng([seed, 1]).standard_normal(n))
         self.noise: FloatArray = 0.01 * np.maximum(spread, 1)
-        self.images = draw(self.factors, self.noise, size, snapped=snapped)
+        self.images = draw(self.factors, self.noise, size, pixel_snapping=pixel_snapping)
 
     def simulate(
         self, factors: FloatArray, do: Do | None = None, *, noise: FloatArray | None = None
@@ -116,10 +117,12 @@ class Flow(Dataset):
                 f"got shape {noise.shape}"
             )
         after = counterfactual(table, self.names, GRAPH, MECHANISMS, do)
-        return Simulation(draw(after, noise, self.size, snapped=self.snapped), after)
+        return Simulation(draw(after, noise, self.size, pixel_snapping=self.pixel_snapping), after)
 
 
-def draw(factors: FloatArray, noise: FloatArray, size: int, *, snapped: bool = False) -> UInt8Array:
+def draw(
+    factors: FloatArray, noise: FloatArray, size: int, *, pixel_snapping: bool = False
+) -> UInt8Array:
     """Images (n, size, size, 3) of the scenes in the table's rows and their jets' noise."""
 
     def paint(canvas: Canvas, rows: slice) -> None:
@@ -135,4 +138,6 @@ def draw(factors: FloatArray, noise: FloatArray, size: int, *, snapped: bool = F
         canvas.falling_arc((CUP_RIGHT, hole), reach, hole - FLOOR, width=2, color=SKYBLUE)
         canvas.line((-1.0, GROUND), (21.0, GROUND), width=2, color=BLACK)
 
-    return draw_in_chunks(len(factors), size, paint, xlim=(0, 20), ylim=(0, 20), snapped=snapped)
+    return draw_in_chunks(
+        len(factors), size, paint, xlim=(0, 20), ylim=(0, 20), pixel_snapping=pixel_snapping
+    )

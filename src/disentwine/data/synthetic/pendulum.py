@@ -73,7 +73,8 @@ class Pendulum(Dataset):
     Arguments:
         size: height and width of the images in pixels, a multiple of 4 from 32 up.
         seed: decides which images are in train, validation and test.
-        snapped: whether the shadow ends at whole pixels, as matplotlib draws it and so the authors' images
+        pixel_snapping: whether the shadow ends at whole pixels, as matplotlib draws it and so the
+            authors' images
             have it; otherwise pixels are covered in part, and show every length and position exactly.
 
     >>> pendulum = Pendulum(size=32)
@@ -92,16 +93,16 @@ class Pendulum(Dataset):
         Factor("shadow_position", unit="scene units"),
     )
 
-    def __init__(self, *, size: int = 96, seed: int = 0, snapped: bool = False) -> None:
+    def __init__(self, *, size: int = 96, seed: int = 0, pixel_snapping: bool = False) -> None:
         self.size = size
         self.seed = seed
-        self.snapped = snapped
+        self.pixel_snapping = pixel_snapping
         i, j = np.arange(-40.0, 44.0), np.setdiff1d(np.arange(60.0, 148.0), 100.0)
         pendulum, light = (v.ravel() for v in np.meshgrid(0.9 * i, 0.9 * j, indexing="ij"))
         angles = {"pendulum_angle": pendulum, "light_angle": light}
         shadow = [shadow_length(angles), shadow_position(angles)]
         self.factors = np.stack([pendulum, light, *shadow], axis=1)
-        self.images = draw(self.factors, size, snapped=snapped)
+        self.images = draw(self.factors, size, pixel_snapping=pixel_snapping)
         self.split = random_split(len(self.factors), test=1826, validation=548, seed=seed)
 
     def simulate(
@@ -113,10 +114,10 @@ class Pendulum(Dataset):
         """
         table = factor_table(factors, self.names)
         after = counterfactual(table, self.names, GRAPH, MECHANISMS, do)
-        return Simulation(draw(after, self.size, snapped=self.snapped), after)
+        return Simulation(draw(after, self.size, pixel_snapping=self.pixel_snapping), after)
 
 
-def draw(factors: FloatArray, size: int, *, snapped: bool = False) -> UInt8Array:
+def draw(factors: FloatArray, size: int, *, pixel_snapping: bool = False) -> UInt8Array:
     """Images (n, size, size, 3) of the scenes in the table's rows."""
 
     def paint(canvas: Canvas, rows: slice) -> None:
@@ -130,4 +131,6 @@ def draw(factors: FloatArray, size: int, *, snapped: bool = False) -> UInt8Array
         shadow = (position - half, GROUND), (position + half, GROUND)
         canvas.line(*shadow, width=3, color=BLACK)
 
-    return draw_in_chunks(len(factors), size, paint, xlim=(0, 20), ylim=(-1, 21), snapped=snapped)
+    return draw_in_chunks(
+        len(factors), size, paint, xlim=(0, 20), ylim=(-1, 21), pixel_snapping=pixel_snapping
+    )

@@ -31,7 +31,7 @@ MOST_CELLS = 2**16 - 1
 
 
 class Axis(NamedTuple):
-    """One variable, prepared once for all its partners: see `_mine_kernel.raise_cells`."""
+    """One variable, prepared once for all its partners: see `_mic_kernel.raise_cells`."""
 
     order: NDArray[np.int32]
     starts: NDArray[np.int32]
@@ -244,12 +244,12 @@ def _characteristic_matrices(xs: list[Axis], ys: list[Axis], grids: Grids) -> It
 
 def _kernel() -> ModuleType:
     try:
-        from disentwine.metrics.disentanglement import _mic_kernel as _mine_kernel
+        from disentwine.metrics.disentanglement import _mic_kernel
     except ModuleNotFoundError as error:
         if error.name != "numba":
             raise
         raise UsageError("MIC and TIC need numba: pip install 'disentwine[metrics]'") from error
-    return _mine_kernel
+    return _mic_kernel
 
 
 def _mic(matrix: FloatArray) -> float:

@@ -13,12 +13,12 @@ from torch import Tensor
 from disentwine.causal.concepts import label_arguments, learn_graph
 from disentwine.causal.constraints import NOTHING
 from disentwine.causal.graph import Graph
-from disentwine.causal.interventions import LabelValues, Wanted, label_values
+from disentwine.causal.interventions import Intervention, LabelValues, label_values
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, Model
 from disentwine.core.types import Do
 from disentwine.nn.encoders import ImageShape
-from disentwine.nn.images import accepts_pictures, answer_in_kind, check_count
+from disentwine.nn.images import accepts_images, answer_in_kind, check_count
 
 Latents = TypeVar("Latents")
 Edges = tuple[tuple[str, str], ...]
@@ -122,7 +122,7 @@ class CausalModel(Model, Generic[Latents]):
         names = self.start.following(self.concept_names[i] for i in moved)
         return tuple(map(index, names))
 
-    @accepts_pictures
+    @accepts_images
     def concepts(self, x: Tensor) -> Tensor:
         """The value of each concept in each image, (n, k), in the labels' own units."""
         return self.read(self.abduct(x))
@@ -131,7 +131,7 @@ class CausalModel(Model, Generic[Latents]):
         """The concepts, standardised, (n, k)."""
         return answer_in_kind(self, x, lambda x, rows: self.values(self.abduct(x)))
 
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         """Each image painted from its own latents."""
         return self.paint(self.abduct(x))
@@ -146,7 +146,7 @@ class CausalModel(Model, Generic[Latents]):
         """
         n = len(x) if np.ndim(x) == 4 else 1
         wanted = self._wanted({**(do or {}), **values}, n, lambda: self.concepts(x))
-        wanted.check_seen()
+        wanted.check_range()
         return answer_in_kind(
             self, x, lambda x, rows: self.paint(self._set(self.abduct(x), wanted, rows))
         )
@@ -174,13 +174,13 @@ class CausalModel(Model, Generic[Latents]):
         check_count(n)
         latents = self.prior(n)
         wanted = self._wanted({**(do or {}), **values}, n, lambda: self.read(latents))
-        wanted.check_seen()
+        wanted.check_range()
         return self.paint(self._set(latents, wanted, slice(0, n)))
 
-    def _wanted(self, do: Mapping[str, Any], n: int, read: Callable[[], Any]) -> Wanted:
-        return Wanted(do, n, names=self.concept_names, seen=self.label_values, read=read)
+    def _wanted(self, do: Mapping[str, Any], n: int, read: Callable[[], Any]) -> Intervention:
+        return Intervention(do, n, names=self.concept_names, seen=self.label_values, read=read)
 
-    def _set(self, latents: Latents, wanted: Wanted, rows: slice) -> Latents:
+    def _set(self, latents: Latents, wanted: Intervention, rows: slice) -> Latents:
         """The latents of some rows once concepts have the values that are wanted."""
         now = self.values(latents)
         old = now * self.scale + self.mean

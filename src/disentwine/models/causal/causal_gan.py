@@ -11,14 +11,14 @@ from torch import Tensor, nn
 
 from disentwine.causal.constraints import NOTHING, Knowledge
 from disentwine.causal.interventions import LabelValues
-from disentwine.core.capabilities import OpponentTraining
+from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, Losses
 from disentwine.core.types import Count, NonNegative, Positive
 from disentwine.losses.adversarial import discriminator_loss, lazy_slope_penalty
 from disentwine.losses.quantile import quantile_loss
 from disentwine.models.causal.base import CausalModel, Edges
-from disentwine.models.causal.layered_base import median_logits
+from disentwine.models.causal.layered_base import median_image_logits
 from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network
 from disentwine.nn.layered_decoder import fourier_features
 from disentwine.nn.mechanisms import CausalController
@@ -39,7 +39,7 @@ class CausalGANLatents(NamedTuple):
     noise: Tensor
 
 
-class Views(NamedTuple):
+class CriticOutputs(NamedTuple):
     """What the judges see in images: (n,) true or painted, and labels (n, k), twice."""
 
     logit: Tensor
@@ -47,7 +47,7 @@ class Views(NamedTuple):
     anti_labels: Tensor
 
 
-class Onlookers(nn.Module):
+class Critics(nn.Module):
     """Discriminator, labeler and anti-labeler on features that they share; and an encoder."""
 
     def __init__(
@@ -61,9 +61,9 @@ class Onlookers(nn.Module):
         self.anti_label_scale = nn.Parameter(torch.zeros(concepts))
         self.encoder = ENCODERS[network](image_shape, concepts + noise)
 
-    def forward(self, x: Tensor) -> Views:
+    def forward(self, x: Tensor) -> CriticOutputs:
         logit, *labels = self.heads(F.leaky_relu(self.features(x), 0.2)).split(self.sizes, dim=1)
-        return Views(logit[:, 0], *labels)
+        return CriticOutputs(logit[:, 0], *labels)
 
     def encode(self, x: Tensor) -> CausalGANLatents:
         k = self.sizes[1]
@@ -116,7 +116,7 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
         network: "compact", "normed", "standard" or "mlp".
-        opponent_learning_rate: of the onlookers' Adam.
+        discriminator_learning_rate: of the critics' Adam.
 
     >>> from disentwine.data import Pendulum
     >>> pendulum = Pendulum(size=32)
@@ -143,7 +143,7 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         edges: Edges | None = None,
         knowledge: Knowledge = NOTHING,
         network: Network = "compact",
-        opponent_learning_rate: Positive = 2e-3,
+        discriminator_learning_rate: Positive = 2e-3,
     ) -> None:
         super().__init__(
             image_shape=image_shape,
@@ -158,7 +158,7 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         self.reconstruction_weight = reconstruction_weight
         self.edges, self.knowledge = edges, knowledge
         self.network = network
-        self.opponent_learning_rate = opponent_learning_rate
+        self.discriminator_learning_rate = discriminator_learning_rate
         k, (height, width, channels) = len(concept_names), image_shape
         place = concept_names.index
         self.controller = CausalController(
@@ -167,50 +167,50 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         )
         self.generator = DECODERS[network](k * (1 + 2 * FREQUENCIES) + noise, image_shape)
         self.background = nn.Parameter(torch.zeros(channels, height, width))
-        self.opponent = Onlookers(image_shape, concepts=k, noise=noise, network=network)
-        self.opponent_training = OpponentTraining(opponent_learning_rate, self.betas)
+        self.discriminator = Critics(image_shape, concepts=k, noise=noise, network=network)
+        self.discriminator_training = DiscriminatorTraining(discriminator_learning_rate, self.betas)
 
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:
         model = super().for_data(dataset, **options)
         with torch.no_grad():
-            model.background.copy_(median_logits(dataset))
+            model.background.copy_(median_image_logits(dataset))
         return model
 
     def loss(self, batch: Batch) -> Losses:
         """What the generator and, apart from it, the controller minimise."""
         u, known = self.labels_of(batch)
         latents = self._latents_to_paint(u, known)
-        seen = self.opponent(self.paint(latents))
+        seen = self.discriminator(self.paint(latents))
         unexplained = self.controller.noise(u)
         labelled = known.all(dim=1)
-        onlookers, concepts = self.opponent, latents.concepts
+        critics, concepts = self.discriminator, latents.concepts
         terms = {
             "generator": -seen.logit,
-            "labeler": onlookers.label_cost(concepts, seen.labels).sum(1),
-            "anti_labeler": onlookers.anti_label_cost(concepts, seen.anti_labels).sum(1),
+            "labeler": critics.label_cost(concepts, seen.labels).sum(1),
+            "anti_labeler": critics.anti_label_cost(concepts, seen.anti_labels).sum(1),
             "mechanisms": 0.5 * (unexplained.square().sum(1) * labelled),
             "noise": quantile_loss(unexplained, self.controller.quantiles).sum(1) * labelled,
         }
         weights = {"labeler": self.label_weight, "anti_labeler": -self.label_weight}
         return Losses(terms, weights)
 
-    def opponent_loss(self, batch: Batch) -> Losses:
-        """What the onlookers minimise."""
+    def discriminator_loss(self, batch: Batch) -> Losses:
+        """What the critics minimise."""
         u, known = self.labels_of(batch)
         latents = self._latents_to_paint(u, known)
-        painting, onlookers = self.paint(latents), self.opponent
-        true, painted = onlookers(batch.x), onlookers(painting)
-        found, refound = onlookers.encode(batch.x), onlookers.encode(painting)
-        anti_label_cost = onlookers.anti_label_cost(latents.concepts, painted.anti_labels)
+        painting, critics = self.paint(latents), self.discriminator
+        true, painted = critics(batch.x), critics(painting)
+        found, refound = critics.encode(batch.x), critics.encode(painting)
+        anti_label_cost = critics.anti_label_cost(latents.concepts, painted.anti_labels)
         terms = {
             "discriminator": discriminator_loss(true.logit, painted.logit),
-            "labeler": (onlookers.label_cost(u, true.labels) * known).sum(1),
+            "labeler": (critics.label_cost(u, true.labels) * known).sum(1),
             "anti_labeler": anti_label_cost.sum(1),
             "concepts": 0.5 * ((found.concepts - u) * known / LEAST_SCALE).square().sum(1),
             "noise": (refound.noise - latents.noise).square().mean(1),
             "reconstruction": (batch.x - self.paint(found)).square().flatten(1).sum(1),
-            "slope": lazy_slope_penalty(lambda x: onlookers(x).logit, batch.x, step=batch.step),
+            "slope": lazy_slope_penalty(lambda x: critics(x).logit, batch.x, step=batch.step),
         }
         weights = {"reconstruction": self.reconstruction_weight, "slope": self.slope_weight}
         return Losses(terms, weights)
@@ -222,7 +222,7 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         return drawn._replace(concepts=torch.where(complete, u, drawn.concepts))
 
     def abduct(self, x: Tensor) -> CausalGANLatents:
-        return self.opponent.encode(x)
+        return self.discriminator.encode(x)
 
     def prior(self, n: int) -> CausalGANLatents:
         noise = torch.randn(n, self.noise, device=self.mean.device, dtype=self.mean.dtype)

@@ -43,7 +43,7 @@ class LinearCausalModel(CausalModel[Latents]):
         weights = self.scm.A.detach().double().cpu().numpy()
         return Graph(self.concept_names, weights, self.start.confidence)
 
-    def watched(self) -> dict[str, float]:
+    def log_scalars(self) -> dict[str, float]:
         """A as it is now, edge by edge."""
         return self.scm.named_weights(self.concept_names)
 
@@ -105,7 +105,7 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         beta: weight of $l_u$, that A explains the labels (eq. 11).
         gamma: weight of $l_m$, that the mask layer explains z (eq. 12); concepts without causes
             have nothing to be explained by and are left out.
-        label_deviation: $\lambda_2$ of the prior $p(z_i|u_i) = \mathcal{N}(u_i, \lambda_2^2)$ (eq. 7),
+        label_std: $\lambda_2$ of the prior $p(z_i|u_i) = \mathcal{N}(u_i, \lambda_2^2)$ (eq. 7),
             1 in the paper; smaller ties concepts more closely to labels.
         label_dropout: share of training images whose labels the encoder is not shown.
         edges: the true graph, where it is known: (cause, effect) pairs.
@@ -136,7 +136,7 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         alpha: NonNegative = 1.0,
         beta: NonNegative = 1.0,
         gamma: NonNegative = 1.0,
-        label_deviation: Positive = 1.0,
+        label_std: Positive = 1.0,
         label_dropout: Share = 0.5,
         edges: Edges | None = None,
         knowledge: Knowledge = NOTHING,
@@ -154,7 +154,7 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         )
         self.dimensions = dimensions
         self.alpha, self.beta, self.gamma = alpha, beta, gamma
-        self.label_deviation = label_deviation
+        self.label_std = label_std
         self.label_dropout = label_dropout
         self.edges, self.knowledge, self.discovery = edges, knowledge, discovery
         self.network = network
@@ -197,7 +197,7 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         The covariance of z is $C \Sigma C^T$ with $\det C = 1$, since A is acyclic; where labels of an image
         are missing, the determinant is that of the block of those known.
         """
-        lambda_2 = self.label_deviation
+        lambda_2 = self.label_std
         log_variance = self.by_concept(q.log_variance)
         mean = self.scm(self.by_concept(q.mean))
         variance = torch.einsum("ij,njd->nid", C.square(), log_variance.exp())

@@ -17,7 +17,7 @@ from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.vae.vae import LatentModel
 from disentwine.nn.distributions import Likelihood
 from disentwine.nn.encoders import ImageShape, Network
-from disentwine.nn.images import accepts_pictures
+from disentwine.nn.images import accepts_images
 from disentwine.nn.scm import LinearSCM
 
 
@@ -74,7 +74,7 @@ class UnsupervisedCausalVAE(LatentModel):
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
         return {"image_shape": dataset.image_shape, "factors": len(dataset.names)}
 
-    def watched(self) -> dict[str, float]:
+    def log_scalars(self) -> dict[str, float]:
         """A as it is now, entry by entry; concepts have numbers for names."""
         return self.scm.named_weights([f"z{i}" for i in range(len(self.scm.edges))])
 
@@ -97,12 +97,12 @@ class UnsupervisedCausalVAE(LatentModel):
         }
         return Losses(terms, {"acyclicity": self.alpha})
 
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor) -> Tensor:
         """The mean of each concept's numbers, (n, k), as CausalVAE has it."""
         return self.causal_layer(self.posterior(x).mean).mean(-1)
 
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         """Each image decoded from its posterior mean, in the form it was given."""
         return super().decode(self.causal_layer(self.posterior(x).mean).flatten(1))

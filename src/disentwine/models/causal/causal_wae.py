@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from disentwine.causal.concepts import complete_labels
 from disentwine.causal.constraints import NOTHING, Knowledge
 from disentwine.causal.interventions import LabelValues
-from disentwine.core.capabilities import OpponentTraining
+from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, Losses
 from disentwine.core.types import Count, NonNegative, Positive, Share
 from disentwine.losses.kernels import hsic
 from disentwine.models.causal.base import Edges
 from disentwine.models.causal.causal_vae import LinearCausalModel
-from disentwine.models.causal.layered_base import median_logits
+from disentwine.models.causal.layered_base import median_image_logits
 from disentwine.models.wae import (
     Divergence,
     code_discriminator,
@@ -28,7 +28,13 @@ from disentwine.models.wae import (
 )
 from disentwine.nn.encoders import DECODERS, ImageShape, Network
 from disentwine.nn.inversion import OverBackground, leaky, smallest_singular_values
-from disentwine.nn.labels import ConceptCodes, LabelTable, Reading, ReadingEncoder, hide_rows
+from disentwine.nn.labels import (
+    ConceptEmbedding,
+    LabelBuffer,
+    LabelPredictingEncoder,
+    Reading,
+    hide_rows,
+)
 from disentwine.nn.scm import LinearSCM, MaskLayer
 
 
@@ -54,7 +60,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     it.
 
     The formula paints a concept without causes through its effects only: nothing is left of its own
-    $g_1(u_i)$ behind the mask layer. Here it is, unless `show_roots` is off; a concept without causes and
+    $g_1(u_i)$ behind the mask layer. Here it is, unless `decode_roots` is off; a concept without causes and
     effects always is painted from it, since no other way leads to the image.
 
     Reference: Causal Representation Learning via WAE, Y. Noh, H. Lee and S. Jung, 2022.
@@ -71,13 +77,13 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         gamma_2: weight of the acyclicity of A (eq. 3).
         gamma_3: weight of $\|z_1 - g_2(A^T z_1)\|^2$ (eq. 4).
         label_dropout: share of training images whose labels are read, though there are some.
-        show_roots: paint concepts without causes from their own codes as well; off is the formula as
+        decode_roots: paint concepts without causes from their own codes as well; off is the formula as
             it is printed.
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
         network: "compact", "normed", "standard" or "mlp".
-        opponent_units: of each of the discriminator's four hidden layers.
-        opponent_learning_rate: of the discriminator's Adam.
+        discriminator_units: of each of the discriminator's four hidden layers.
+        discriminator_learning_rate: of the discriminator's Adam.
 
     >>> from disentwine.data import Pendulum
     >>> pendulum = Pendulum(size=32)
@@ -86,7 +92,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     (32, 32, 3)
     """
 
-    opponent_training: OpponentTraining
+    discriminator_training: DiscriminatorTraining
 
     def __init__(
         self,
@@ -106,12 +112,12 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         gamma_2: NonNegative = 1.0,
         gamma_3: NonNegative = 1.0,
         label_dropout: Share = 0.5,
-        show_roots: bool = True,
+        decode_roots: bool = True,
         edges: Edges | None = None,
         knowledge: Knowledge = NOTHING,
         network: Network = "compact",
-        opponent_units: Count = 512,
-        opponent_learning_rate: Positive = 5e-4,
+        discriminator_units: Count = 512,
+        discriminator_learning_rate: Positive = 5e-4,
     ) -> None:
         super().__init__(
             image_shape=image_shape,
@@ -126,15 +132,15 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         self.lambda_1, self.lambda_2, self.lambda_u = lambda_1, lambda_2, lambda_u
         self.gamma_1, self.gamma_2, self.gamma_3 = gamma_1, gamma_2, gamma_3
         self.label_dropout = label_dropout
-        self.show_roots = show_roots
+        self.decode_roots = decode_roots
         self.edges, self.knowledge = edges, knowledge
         self.network = network
-        self.opponent_units = opponent_units
-        self.opponent_learning_rate = opponent_learning_rate
+        self.discriminator_units = discriminator_units
+        self.discriminator_learning_rate = discriminator_learning_rate
         k, latent = len(concept_names), len(concept_names) * dimensions
-        self.f = ReadingEncoder(image_shape, labels=k, latent=latent, network=network)
+        self.f = LabelPredictingEncoder(image_shape, labels=k, latent=latent, network=network)
         self.scm = LinearSCM(torch.tensor(self.start.weights, dtype=torch.float32))
-        self.g_1 = ConceptCodes(k, dimensions=dimensions)
+        self.g_1 = ConceptEmbedding(k, dimensions=dimensions)
         self.g_2 = MaskLayer(self.scm.edges, dimensions=dimensions)
         over = OverBackground(image_shape)
         self.g_3 = nn.Sequential(*leaky(DECODERS[network](latent, image_shape)), over)
@@ -142,21 +148,21 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         for layer in (*self.g_2.modules(), *self.g_3):
             if isinstance(layer, nn.Linear):
                 nn.init.kaiming_normal_(layer.weight)
-        self.labels = LabelTable(k)
+        self.labels = LabelBuffer(k)
         caused, causing = self.scm.edges.any(dim=0), self.scm.edges.any(dim=1)
         self.caused = caused.tolist()
-        self.shown = (~caused if show_roots else ~(caused | causing)).tolist()
-        self.opponent: nn.Module | None = None
+        self.shown = (~caused if decode_roots else ~(caused | causing)).tolist()
+        self.discriminator: nn.Module | None = None
         if divergence == "gan":
-            self.opponent = code_discriminator(latent, opponent_units)
-            self.opponent_training = discriminator_training(opponent_learning_rate)
+            self.discriminator = code_discriminator(latent, discriminator_units)
+            self.discriminator_training = discriminator_training(discriminator_learning_rate)
 
     @classmethod
     def for_data(cls, dataset: Dataset, **options: Any) -> Self:
         model = super().for_data(dataset, **options)
         with torch.no_grad():
             # Squared errors of a picture that starts grey leave no gradient for the thin lines in it.
-            model.g_3[-1].background.copy_(median_logits(dataset))  # type: ignore[operator]
+            model.g_3[-1].background.copy_(median_image_logits(dataset))  # type: ignore[operator]
         complete = complete_labels(dataset)
         if len(complete):
             model.labels.fill(model.standardise(torch.from_numpy(complete)))
@@ -184,7 +190,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         difference = batch.x - self.g_3(latents.z_2.flatten(1))
         terms = {
             "reconstruction": difference.square().flatten(1).sum(1),
-            "divergence": divergence_from_prior(found.code, self.opponent),
+            "divergence": divergence_from_prior(found.code, self.discriminator),
             "independence": hsic(found.code, torch.where(known > 0, u, found.u.detach())),
             "labels": ((found.read - u) * known).square().sum(1),
             **self.graph_terms(latents.z_1, u, known, mask=self.g_2),
@@ -199,10 +205,10 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         }
         return Losses(terms, weights)
 
-    def opponent_loss(self, batch: Batch) -> Losses:
+    def discriminator_loss(self, batch: Batch) -> Losses:
         """The cross-entropy of telling draws of the prior from codes."""
-        assert self.opponent is not None
-        return Losses({"cross_entropy": telling_apart(self._read(batch).code, self.opponent)})
+        assert self.discriminator is not None
+        return Losses({"cross_entropy": telling_apart(self._read(batch).code, self.discriminator)})
 
     @torch.no_grad()
     def exogenous(self, x: Tensor, u: Tensor) -> Tensor:

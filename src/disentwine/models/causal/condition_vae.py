@@ -18,7 +18,7 @@ from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.causal.base import CausalModel
 from disentwine.nn.distributions import Likelihood, PixelDecoder
 from disentwine.nn.encoders import ImageShape, Network
-from disentwine.nn.labels import LabelledEncoder, LabelTable, hide_rows
+from disentwine.nn.labels import LabelBuffer, LabelledEncoder, hide_rows
 
 
 class ConditionVAE(CausalModel[Tensor]):
@@ -38,7 +38,7 @@ class ConditionVAE(CausalModel[Tensor]):
         image_shape, concept_names, label_mean, label_scale, label_values: `for_data` reads them from
             the data set.
         dimensions: d, numbers a concept.
-        label_deviation: $\lambda_2$, 1 in the paper; smaller ties concepts more closely to labels.
+        label_std: $\lambda_2$, 1 in the paper; smaller ties concepts more closely to labels.
         label_dropout: share of training images whose labels the encoder is not shown.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
@@ -63,7 +63,7 @@ class ConditionVAE(CausalModel[Tensor]):
         label_scale: tuple[float, ...],
         label_values: LabelValues = (),
         dimensions: Count = 4,
-        label_deviation: Positive = 1.0,
+        label_std: Positive = 1.0,
         label_dropout: Share = 0.5,
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
@@ -77,14 +77,14 @@ class ConditionVAE(CausalModel[Tensor]):
             label_values=label_values,
         )
         self.dimensions = dimensions
-        self.label_deviation = label_deviation
+        self.label_std = label_std
         self.label_dropout = label_dropout
         self.network = network
         self.likelihood = likelihood
         k, latent = len(concept_names), len(concept_names) * dimensions
         self.h = LabelledEncoder(image_shape, labels=k, latent=latent, network=network)
         self.f = PixelDecoder(latent, image_shape, network=network, likelihood=likelihood)
-        self.labels = LabelTable(k)
+        self.labels = LabelBuffer(k)
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class ConditionVAE(CausalModel[Tensor]):
         u, known = self.labels_of(batch)
         q = self.h(batch.x, u, hide_rows(known, self.label_dropout))
         # A missing label is 0 once standardised, and its prior the standard normal one.
-        deviation = 1 + (self.label_deviation - 1) * known
+        deviation = 1 + (self.label_std - 1) * known
         u, deviation = (
             values.repeat_interleave(self.dimensions, dim=1) for values in (u, deviation)
         )
@@ -124,7 +124,7 @@ class ConditionVAE(CausalModel[Tensor]):
     def prior(self, n: int) -> Tensor:
         """$p(z|u)$ under the labels of training images."""
         u = self.labels.draw(n)[..., None].expand(-1, -1, self.dimensions)
-        return u + self.label_deviation * torch.randn_like(u)
+        return u + self.label_std * torch.randn_like(u)
 
     def values(self, latents: Tensor) -> Tensor:
         return latents.mean(-1)

@@ -18,18 +18,18 @@ from disentwine.core.dataset import Dataset
 from disentwine.models.causal.base import CausalModel, Edges
 from disentwine.models.causal.pixel_attribution import box_around, learn_regions
 from disentwine.nn.encoders import ImageShape, Network, perceptron
-from disentwine.nn.labels import LabelTable
+from disentwine.nn.labels import LabelBuffer
 from disentwine.nn.layered_decoder import SHARING, Box, LayeredDecoder, Painters, fourier_features
-from disentwine.nn.mechanisms import GaussianMixture, Levels, chances
+from disentwine.nn.mechanisms import CategoricalMechanism, GaussianMixture, chances
 
 IMAGES = 500
 
 
-def median_logits(dataset: Dataset) -> Tensor:
+def median_image_logits(dataset: Dataset) -> Tensor:
     """The logit of each pixel's median over some training images, (channels, height, width).
 
     >>> from disentwine.data import Pendulum
-    >>> median_logits(Pendulum(size=32)).shape
+    >>> median_image_logits(Pendulum(size=32)).shape
     torch.Size([3, 32, 32])
     """
     some = np.random.default_rng(0).permutation(dataset.split["train"])[:IMAGES]
@@ -51,15 +51,16 @@ class LayeredModel(CausalModel[Tensor]):
     image that is painted in layers, each from the few concepts that its pixels depend on.
 
     Of an effect that has few values, $f_i$ says how likely each is, and an image keeps the quantile at
-    which its own lies (see `Levels`): under other causes it has the value there, one of the few.
+    which its own lies (see `CategoricalMechanism`): under other causes it has the value there, one of
+    the few.
 
     A subclass adds how codes are read from images, and its `loss`.
 
     Arguments:
         image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes, levels,
             label_values: as the data set decides them.
-        tightness: s, the standard deviation of a concept around its label, in those of the label.
-        label_share: share of the training images that are painted from their labels, not their codes.
+        label_std: s, the standard deviation of a concept around its label, in those of the label.
+        teacher_forcing: share of the training images that are painted from their labels, not their codes.
         edges, knowledge: what was known of the graph.
         network: of the encoder.
         encoder: from images to what codes are read from.
@@ -88,8 +89,8 @@ class LayeredModel(CausalModel[Tensor]):
         boxes: tuple[Box, ...],
         levels: tuple[tuple[float, ...], ...],
         label_values: LabelValues,
-        tightness: float,
-        label_share: float,
+        label_std: float,
+        teacher_forcing: float,
         edges: Edges | None,
         knowledge: Knowledge,
         network: Network,
@@ -107,15 +108,15 @@ class LayeredModel(CausalModel[Tensor]):
         self.groups = groups
         self.boxes = boxes
         self.levels = levels
-        self.tightness = tightness
-        self.label_share = label_share
+        self.label_std = label_std
+        self.teacher_forcing = teacher_forcing
         self.edges, self.knowledge = edges, knowledge
         self.network = network
         self.encoder = encoder
         self.decoder = LayeredDecoder(
             list(groups), image_shape=image_shape, boxes=list(boxes), together=together
         )
-        self.labels = LabelTable(len(concept_names))
+        self.labels = LabelBuffer(len(concept_names))
         self.causes = {
             i: [concept_names.index(cause) for cause in self.start.parents(name)]
             for i, name in enumerate(concept_names)
@@ -133,9 +134,11 @@ class LayeredModel(CausalModel[Tensor]):
         )
         self.noise = nn.ModuleDict(
             {
-                str(i): Levels(((torch.tensor(few[i]) - self.mean[i]) / self.scale[i]).tolist())
+                str(i): CategoricalMechanism(
+                    ((torch.tensor(few[i]) - self.mean[i]) / self.scale[i]).tolist()
+                )
                 if i in few
-                else GaussianMixture(least=tightness)
+                else GaussianMixture(least=label_std)
                 for i in self.causes
             }
         )
@@ -168,7 +171,7 @@ class LayeredModel(CausalModel[Tensor]):
         fixed, regions = cls._decided_by(dataset, options)
         model = super().for_data(dataset, **(fixed | options))
         with torch.no_grad():
-            model.decoder.background.copy_(median_logits(dataset))
+            model.decoder.background.copy_(median_image_logits(dataset))
             model.decoder.regions.copy_(regions)
             model.labels.fill(model.standardise(torch.from_numpy(complete_labels(dataset))))
         return model
@@ -180,18 +183,22 @@ class LayeredModel(CausalModel[Tensor]):
     def mechanism(self, i: int, z: Tensor) -> Tensor:
         """What a concept's causes say that it is on average, (n,)."""
         f, noise = self._of_causes(i, z), self.noise[str(i)]
-        return noise.mean(f) if isinstance(noise, Levels) else f[:, 0] + self.noise_mean[i]
+        return (
+            noise.mean(f)
+            if isinstance(noise, CategoricalMechanism)
+            else f[:, 0] + self.noise_mean[i]
+        )
 
     def _of_causes(self, i: int, z: Tensor) -> Tensor:
         """$f_i$ of a concept's causes: (n, 1) but for a constant, which the likelihood leaves to the
-        noise's density, or what `Levels` takes."""
+        noise's density, or what `CategoricalMechanism` takes."""
         f: Tensor = self.mechanisms[str(i)](fourier_features(z[:, self.causes[i]], FREQUENCIES))
         return f
 
     def _log_likelihood(self, i: int, u: Tensor) -> Tensor:
         """Of the labels (n,) of an effect, given those of its causes."""
         f, noise = self._of_causes(i, u), self.noise[str(i)]
-        if isinstance(noise, Levels):
+        if isinstance(noise, CategoricalMechanism):
             return noise.log_probability(u[:, i], f)
         return cast(GaussianMixture, noise).log_density(u[:, i] - f[:, 0])
 
@@ -202,8 +209,8 @@ class LayeredModel(CausalModel[Tensor]):
             u: (n, k) standardised labels.
             labelled: (n,) True where an image carries all of them.
         """
-        chosen = torch.rand(len(u), 1, device=u.device) < self.label_share
-        return labelled[:, None] & chosen, u + self.tightness * torch.randn_like(u)
+        chosen = torch.rand(len(u), 1, device=u.device) < self.teacher_forcing
+        return labelled[:, None] & chosen, u + self.label_std * torch.randn_like(u)
 
     def mechanism_terms(self, u: Tensor, labelled: Tensor) -> dict[str, Tensor]:
         r"""$-\sum_i \log p_i(u_i - f_i(u_{pa(i)}))$ of labels, (n,), with a density $p_i$ learnt for each
@@ -271,7 +278,7 @@ class LayeredModel(CausalModel[Tensor]):
         """Labels of training images, which bring causes, effects and their noise along."""
         u = self.labels.draw(n)
         chance = torch.rand(n, len(self.few), device=u.device)
-        return torch.cat([u + self.tightness * torch.randn_like(u), chance], dim=1)
+        return torch.cat([u + self.label_std * torch.randn_like(u), chance], dim=1)
 
     def values(self, latents: Tensor) -> Tensor:
         return latents[:, : len(self.concept_names)]
@@ -289,7 +296,7 @@ class LayeredModel(CausalModel[Tensor]):
     def _carried(self, i: int, before: Tensor, now: Tensor) -> Tensor:
         """An effect (n,) with what was its own before, and the causes it has now."""
         noise = self.noise[str(i)]
-        if not isinstance(noise, Levels):
+        if not isinstance(noise, CategoricalMechanism):
             return before[:, i] + (self.mechanism(i, now) - self.mechanism(i, before))
         chance = before[:, len(self.concept_names) + self.few.index(i)]
         return noise.carried(

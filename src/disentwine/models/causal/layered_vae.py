@@ -44,8 +44,8 @@ class LayeredCausalVAE(LayeredModel):
             label_values: `for_data` reads them from the data set; the graph, the groups of concepts, the
             part of the image that each group is seen in and the values of effects that have few are
             learnt from its training split.
-        tightness: s, the standard deviation of a concept around its label, in those of the label.
-        label_share: share of the labelled training images that are painted from their labels, not
+        label_std: s, the standard deviation of a concept around its label, in those of the label.
+        teacher_forcing: share of the labelled training images that are painted from their labels, not
             their codes.
         abduction: how concepts are read from an image: by the encoder's "network" alone, or by
             "least-squares" between the image and what the concepts would paint, from there: closer,
@@ -72,8 +72,8 @@ class LayeredCausalVAE(LayeredModel):
         boxes: tuple[Box, ...],
         levels: tuple[tuple[float, ...], ...] = (),
         label_values: LabelValues = (),
-        tightness: Positive = 0.001,
-        label_share: Probability = 1.0,
+        label_std: Positive = 0.001,
+        teacher_forcing: Probability = 1.0,
         abduction: Abduction = "network",
         edges: Edges | None = None,
         knowledge: Knowledge = NOTHING,
@@ -89,8 +89,8 @@ class LayeredCausalVAE(LayeredModel):
             boxes=boxes,
             levels=levels,
             label_values=label_values,
-            tightness=tightness,
-            label_share=label_share,
+            label_std=label_std,
+            teacher_forcing=teacher_forcing,
             edges=edges,
             knowledge=knowledge,
             network=network,
@@ -144,7 +144,7 @@ class LayeredCausalVAE(LayeredModel):
         )
         if self.training:
             self.note_errors(q.mean.detach(), u, labelled)
-        s = self.tightness
+        s = self.label_std
         tied = kl_to_standard_normal((q.mean - u) / s, q.log_variance - 2 * np.log(s))
         free = kl_to_standard_normal(q.mean, q.log_variance)
         return Losses(

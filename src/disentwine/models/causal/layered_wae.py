@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from disentwine.causal.constraints import NOTHING, Knowledge
 from disentwine.causal.interventions import LabelValues
-from disentwine.core.capabilities import OpponentTraining
+from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.model import Batch, Losses
 from disentwine.core.types import Count, NonNegative, Positive, Probability
 from disentwine.losses.kernels import hsic
@@ -24,7 +24,7 @@ from disentwine.models.wae import (
 )
 from disentwine.nn.encoders import ENCODERS, ImageShape, Network
 from disentwine.nn.inversion import smallest_singular_values
-from disentwine.nn.layered_decoder import Box, EdgePainter, Painter
+from disentwine.nn.layered_decoder import Box, EdgeDecoder, PixelwiseDecoder
 
 
 class LayeredCausalWAE(LayeredModel):
@@ -45,13 +45,13 @@ class LayeredCausalWAE(LayeredModel):
         divergence: D, "mmd" or "gan": a discriminator of codes, which the model plays against.
         lambda_1: weight of D beside squared errors summed over pixels.
         lambda_2: weight of H.
-        tightness: s, the standard deviation of a concept around its label, in those of the label.
-        label_share: share of the training images that are painted from their labels, not their codes.
+        label_std: s, the standard deviation of a concept around its label, in those of the label.
+        teacher_forcing: share of the training images that are painted from their labels, not their codes.
         edges: the true graph, where it is known: (cause, effect) pairs.
         knowledge: what else is known of the graph before it is learnt.
         network: the encoder, "compact", "normed", "standard" or "mlp".
-        opponent_units: of each of the discriminator's four hidden layers.
-        opponent_learning_rate: of the discriminator's Adam.
+        discriminator_units: of each of the discriminator's four hidden layers.
+        discriminator_learning_rate: of the discriminator's Adam.
 
     >>> from disentwine.data import Pendulum
     >>> pendulum = Pendulum(size=32)
@@ -59,7 +59,7 @@ class LayeredCausalWAE(LayeredModel):
     ((0,), (1,), (2, 3))
     """
 
-    opponent_training: OpponentTraining
+    discriminator_training: DiscriminatorTraining
 
     def __init__(
         self,
@@ -76,13 +76,13 @@ class LayeredCausalWAE(LayeredModel):
         divergence: Divergence = "mmd",
         lambda_1: NonNegative = 10.0,
         lambda_2: NonNegative = 100.0,
-        tightness: Positive = 0.005,
-        label_share: Probability = 0.5,
+        label_std: Positive = 0.005,
+        teacher_forcing: Probability = 0.5,
         edges: Edges | None = None,
         knowledge: Knowledge = NOTHING,
         network: Network = "compact",
-        opponent_units: Count = 512,
-        opponent_learning_rate: Positive = 5e-4,
+        discriminator_units: Count = 512,
+        discriminator_learning_rate: Positive = 5e-4,
     ) -> None:
         super().__init__(
             image_shape=image_shape,
@@ -94,24 +94,24 @@ class LayeredCausalWAE(LayeredModel):
             boxes=boxes,
             levels=levels,
             label_values=label_values,
-            tightness=tightness,
-            label_share=label_share,
+            label_std=label_std,
+            teacher_forcing=teacher_forcing,
             edges=edges,
             knowledge=knowledge,
             network=network,
             encoder=ENCODERS[network](image_shape, len(concept_names)),
             # Those of its table (results/causalwae.md), which was measured with a sigmoid for opacity and
             # mechanisms by least squares.
-            together=(Painter, EdgePainter),
+            together=(PixelwiseDecoder, EdgeDecoder),
         )
         self.divergence = divergence
         self.lambda_1, self.lambda_2 = lambda_1, lambda_2
-        self.opponent_units = opponent_units
-        self.opponent_learning_rate = opponent_learning_rate
-        self.opponent: nn.Module | None = None
+        self.discriminator_units = discriminator_units
+        self.discriminator_learning_rate = discriminator_learning_rate
+        self.discriminator: nn.Module | None = None
         if divergence == "gan":
-            self.opponent = code_discriminator(len(concept_names), opponent_units)
-            self.opponent_training = discriminator_training(opponent_learning_rate)
+            self.discriminator = code_discriminator(len(concept_names), discriminator_units)
+            self.discriminator_training = discriminator_training(discriminator_learning_rate)
 
     def codes(self, x: Tensor) -> Tensor:
         """$h(x)$."""
@@ -120,7 +120,7 @@ class LayeredCausalWAE(LayeredModel):
 
     def _beyond(self, z: Tensor, u: Tensor, known: Tensor) -> Tensor:
         r"""$\epsilon$ (n, k); a draw of its prior where there is no label to tell."""
-        return torch.where(known > 0, (z - u) / self.tightness, torch.randn_like(z))
+        return torch.where(known > 0, (z - u) / self.label_std, torch.randn_like(z))
 
     def loss(self, batch: Batch) -> Losses:
         """Every term of eq. 8, the distance of codes from labels, and what mechanisms leave unexplained."""
@@ -134,7 +134,7 @@ class LayeredCausalWAE(LayeredModel):
         difference = batch.x - self.decoder(torch.where(chosen, labels, z))
         terms = {
             "reconstruction": difference.square().flatten(1).sum(1),
-            "divergence": divergence_from_prior(epsilon, self.opponent),
+            "divergence": divergence_from_prior(epsilon, self.discriminator),
             "independence": hsic(epsilon[labelled], u[labelled])
             if labelled.any()
             else z.new_zeros(()),
@@ -143,12 +143,12 @@ class LayeredCausalWAE(LayeredModel):
         }
         return Losses(terms, {"divergence": self.lambda_1, "independence": self.lambda_2})
 
-    def opponent_loss(self, batch: Batch) -> Losses:
+    def discriminator_loss(self, batch: Batch) -> Losses:
         """The cross-entropy of telling draws of the prior from codes."""
-        assert self.opponent is not None
+        assert self.discriminator is not None
         u, known = self.labels_of(batch)
         epsilon = self._beyond(self.codes(batch.x), u, known)
-        return Losses({"cross_entropy": telling_apart(epsilon, self.opponent)})
+        return Losses({"cross_entropy": telling_apart(epsilon, self.discriminator)})
 
     @torch.no_grad()
     def exogenous(self, x: Tensor, u: Tensor) -> Tensor:

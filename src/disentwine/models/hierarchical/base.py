@@ -24,10 +24,10 @@ from disentwine.losses.elbo import (
 from disentwine.losses.schedules import linear
 from disentwine.nn.distributions import DiagonalGaussian, Likelihood
 from disentwine.nn.encoders import ImageShape, Network
-from disentwine.nn.images import accepts_pictures, as_codes, check_count, evaluating
+from disentwine.nn.images import accepts_images, as_codes, check_count, evaluation_mode
 from disentwine.nn.ladder import (
-    Centred,
     GaussianLayer,
+    MeanCentred,
     deterministic,
     features_to_pixels,
     pixels_to_features,
@@ -110,7 +110,7 @@ class HierarchicalModel(Model):
         self._mlp = partial(deterministic, depth=depth, batch_norm=batch_norm)
         self._gaussian = partial(GaussianLayer, depth=depth, batch_norm=batch_norm)
         front, self._features = pixels_to_features(network, image_shape, hidden[0])
-        self.front = Centred(front, image_shape) if batch_norm else front
+        self.front = MeanCentred(front, image_shape) if batch_norm else front
         self.priors = nn.ModuleList(
             self._gaussian(above, width, size)
             for above, width, size in zip(layers[1:], hidden[1:], layers, strict=False)
@@ -157,7 +157,7 @@ class HierarchicalModel(Model):
 
     def log_weights(self, x: Tensor, *, samples: int) -> Tensor:
         r"""$\log p(x, z) - \log q(z|x)$ for `samples` draws of z from q, (samples, n)."""
-        with evaluating(self):
+        with evaluation_mode(self):
             levels = self.infer(x, samples=samples)
             log_weights = self.log_likelihood(x, levels[0].z) - self._log_ratio(levels)
         return log_weights.view(samples, len(x))
@@ -175,7 +175,7 @@ class HierarchicalModel(Model):
         log_variances = [q.log_variance - p.log_variance for _, q, p in levels]
         return DiagonalGaussian(torch.cat(means, dim=1), torch.cat(log_variances, dim=1))
 
-    @accepts_pictures
+    @accepts_images
     def unit_divergences(self, x: Tensor) -> Tensor:
         r"""$D_{KL}(q(z_{ik}|\cdot) \,\|\, p(z_{ik}|z_{i+1}))$ of each unit k of each layer i, bottom to
         top, (n, units) nats: along one draw of z an image, as the bound has it, not along means.
@@ -198,14 +198,14 @@ class HierarchicalModel(Model):
         """Which layer each number of a code belongs to."""
         return tuple(i for i, size in enumerate(self.layers, start=1) for _ in range(size))
 
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor, layer: int | None = None) -> Tensor:
         r"""The code $\epsilon$ of each image, or the posterior mean of $z_i$ for one layer i."""
         if layer is None:
             return self.posterior(x).mean
         return self.infer(x, draw=at_mean)[self._index(layer)].q.mean
 
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         """Each image decoded from its posterior mean, in the form it was given."""
         return self._image(self.infer(x, draw=at_mean)[0].z)
@@ -218,7 +218,7 @@ class HierarchicalModel(Model):
             layer: the one that they are of; all layers where none is given.
         """
         weight = next(self.parameters())
-        with evaluating(self):
+        with evaluation_mode(self):
             if layer is not None:
                 i = self._index(layer)
                 z = as_codes(
@@ -255,7 +255,7 @@ class HierarchicalModel(Model):
                     f"{(n, top.shape[1])}, or {(1, top.shape[1])} for all of them"
                 )
             top = given.expand_as(top)
-        with evaluating(self):
+        with evaluation_mode(self):
             return self._image(self._descend(top, noise))
 
     def _descend(self, z: Tensor, noise: list[Tensor]) -> Tensor:

@@ -30,7 +30,7 @@ from disentwine.models.quantized.transition_losses import (
 from disentwine.nn.distributions import Likelihood
 from disentwine.nn.encoders import ImageShape, Reduction, grid_of
 from disentwine.nn.graph_layers import Activation, Messages
-from disentwine.nn.images import accepts_pictures, answer_in_kind, check_pictures, evaluating
+from disentwine.nn.images import accepts_images, answer_in_kind, check_pictures, evaluation_mode
 from disentwine.nn.quantizer import CodebookTraining
 from disentwine.nn.transition import ActionGraph, Edges, TransitionLayer
 
@@ -269,7 +269,7 @@ class CTVAE(Model):
         books = indices.view(len(indices), self.codebooks, -1)
         return self.autoencoder.quantizer.look_up(books).detach()
 
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor) -> Tensor:
         """Which code each sub-vector of images becomes, (n, nodes), as numbers."""
         return self.indices(x).to(x.dtype)
@@ -278,7 +278,7 @@ class CTVAE(Model):
         """The mean image of codes (n, nodes), see `MCQVAE.decode`."""
         return self.autoencoder.decode(codes)
 
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         """Each image decoded from its codes, in the form it was given."""
         return self.decode(self.indices(x).to(x.dtype))
@@ -399,7 +399,7 @@ class CTVAE(Model):
     def graphs(self, x: Tensor) -> ActionGraph:
         """M and R of images under every action, in the order of `actions`, and under none; those that
         are expected, also while it learns."""
-        with evaluating(self):
+        with evaluation_mode(self):
             vectors = self.look_up(self.indices(x))
             found = self.layer.graph(self.layer.nodes(vectors, self.table))
         order = torch.cat([self.places, self.places.new_tensor([len(self.actions)])])

@@ -16,7 +16,7 @@ from disentwine.nn.distributions import (
     pixel_log_likelihood,
 )
 from disentwine.nn.encoders import ImageShape, Reduction, grid_decoder, grid_encoder, grid_of
-from disentwine.nn.images import accepts_pictures, as_codes
+from disentwine.nn.images import accepts_images, as_codes
 from disentwine.nn.quantizer import CodebookTraining, Quantized, Quantizer
 
 
@@ -119,7 +119,7 @@ class MCQVAE(Model):
         """Which code each sub-vector of images becomes, (n, nodes)."""
         return self.quantizer.nearest(self.vectors(x)).flatten(1)
 
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor) -> Tensor:
         """Which code each sub-vector of images becomes, (n, nodes), as numbers."""
         return self.indices(x).to(x.dtype)
@@ -133,7 +133,7 @@ class MCQVAE(Model):
         indices = indices.view(len(rows), self.codebooks, -1)
         return self.mean_image(self.quantizer.look_up(indices))
 
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         """Each image decoded from its codes, in the form it was given."""
         return self.decode(self.indices(x).to(x.dtype))

@@ -34,7 +34,7 @@ class DIPVAEI(LatentModel):
         lambda_od: weight of the off-diagonal covariances.
         lambda_d: weight of the variances; 10 times `lambda_od` for 2D shapes, 50 times for CelebA.
         start_beta: the divergence's weight at first; 0 if none is given, so that units that were made anew
-            (`fit(..., start=, revive=True)`) find something to say before it costs anything.
+            (`fit(..., start=, reset_inactive_latents=True)`) find something to say before it costs anything.
         warm_up_steps: updates over which that weight goes from `start_beta` to 1; without, it is 1.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from disentwine.core.capabilities import OpponentTraining
+from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.model import Batch, Losses
 from disentwine.core.types import Count, NonNegative, Positive
 from disentwine.losses.adversarial import discriminator_loss, permute_dimensions
@@ -34,13 +34,13 @@ class FactorVAE(LatentModel):
         gamma: weight of the total correlation; the paper takes 35 for 2D shapes.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
-        opponent_units: of each of the discriminator's six hidden layers.
-        opponent_learning_rate: of the discriminator's Adam.
+        discriminator_units: of each of the discriminator's six hidden layers.
+        discriminator_learning_rate: of the discriminator's Adam.
 
     >>> import torch
-    >>> model = FactorVAE(image_shape=(16, 16, 1), latent=4, opponent_units=32)
+    >>> model = FactorVAE(image_shape=(16, 16, 1), latent=4, discriminator_units=32)
     >>> batch = Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))
-    >>> model.loss(batch).weights, list(model.opponent_loss(batch).terms)
+    >>> model.loss(batch).weights, list(model.discriminator_loss(batch).terms)
     ({'total_correlation': 35.0}, ['cross_entropy'])
     """
 
@@ -52,21 +52,25 @@ class FactorVAE(LatentModel):
         gamma: NonNegative = 35.0,
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
-        opponent_units: Count = 1000,
-        opponent_learning_rate: Positive = 1e-4,
+        discriminator_units: Count = 1000,
+        discriminator_learning_rate: Positive = 1e-4,
     ) -> None:
         super().__init__(
             image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
         )
         self.gamma = gamma
-        self.opponent_units = opponent_units
-        self.opponent_learning_rate = opponent_learning_rate
-        self.opponent = perceptron([latent, *[opponent_units] * HIDDEN_LAYERS, 1], slope=0.2)
-        self.opponent_training = OpponentTraining(opponent_learning_rate, betas=(0.5, 0.9))
+        self.discriminator_units = discriminator_units
+        self.discriminator_learning_rate = discriminator_learning_rate
+        self.discriminator = perceptron(
+            [latent, *[discriminator_units] * HIDDEN_LAYERS, 1], slope=0.2
+        )
+        self.discriminator_training = DiscriminatorTraining(
+            discriminator_learning_rate, betas=(0.5, 0.9)
+        )
 
     def discriminate(self, z: Tensor) -> Tensor:
         r"""$\log \frac{D(z)}{1 - D(z)}$ of codes (n, latent), (n,) nats."""
-        logits: Tensor = self.opponent(z)
+        logits: Tensor = self.discriminator(z)
         return logits[:, 0]
 
     def loss(self, batch: Batch) -> Losses:
@@ -80,7 +84,7 @@ class FactorVAE(LatentModel):
         }
         return Losses(terms, {"total_correlation": self.gamma})
 
-    def opponent_loss(self, batch: Batch) -> Losses:
+    def discriminator_loss(self, batch: Batch) -> Losses:
         """The cross-entropy of telling codes from permuted codes (algorithm 2)."""
         z = self.posterior(batch.x).sample()
         permuted = permute_dimensions(z)

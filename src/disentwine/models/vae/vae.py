@@ -19,8 +19,8 @@ from disentwine.nn.distributions import (
     pixel_log_likelihood,
 )
 from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network
-from disentwine.nn.images import accepts_pictures, as_codes, check_count
-from disentwine.nn.inactive_latents import revive_units
+from disentwine.nn.images import accepts_images, as_codes, check_count
+from disentwine.nn.inactive_latents import reset_inactive
 
 
 class LatentModel(Model):
@@ -56,12 +56,12 @@ class LatentModel(Model):
         return pixel_log_likelihood(x, self.decoder(z), self.log_scale)
 
     @torch.no_grad()
-    def revive(self, x: Tensor, *, most: int | None = None) -> tuple[int, ...]:
+    def reset_inactive_latents(self, x: Tensor, *, most: int | None = None) -> tuple[int, ...]:
         """Make units that say nothing of images (n, channels, height, width) anew, at most so many;
         returns which."""
         encoder: Any = self.encoder
         decoder: Any = self.decoder
-        revived = revive_units(encoder[-1], decoder[0], encoder[:-1](x), most=most)
+        revived = reset_inactive(encoder[-1], decoder[0], encoder[:-1](x), most=most)
         return tuple(revived.tolist())
 
     @torch.no_grad()
@@ -86,12 +86,12 @@ class LatentModel(Model):
         z = as_codes(codes, width=self.latent, like=next(self.parameters()))
         return mean_pixels(self.decoder(z), self.log_scale)
 
-    @accepts_pictures
+    @accepts_images
     def represent(self, x: Tensor) -> Tensor:
         """The posterior mean of each image, (n, latent)."""
         return self.posterior(x).mean
 
-    @accepts_pictures
+    @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
         """Each image decoded from its posterior mean, in the form it was given."""
         return self.decode(self.posterior(x).mean)

@@ -10,21 +10,21 @@ import torch
 from matplotlib.figure import Figure
 
 from disentwine import figures
-from disentwine.core.capabilities import Transits
+from disentwine.core.capabilities import AppliesActions
 from disentwine.core.dataset import Dataset
 from disentwine.core.types import IndexArray, UInt8Array
 from disentwine.data.factor_grid import Steps
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.figures.actions import action_graphs, confusion_matrix
 from disentwine.figures.images import labelled_rows
-from disentwine.nn.images import evaluating, to_unit_range
+from disentwine.nn.images import evaluation_mode, to_unit_range
 from disentwine.report.context import Subject
 from disentwine.report.html import Picture, Section
 from disentwine.report.text import number
 
 
 def repeated_figure(
-    model: Transits, dataset: Dataset, images: IndexArray, *, times: int = 5
+    model: AppliesActions, dataset: Dataset, images: IndexArray, *, times: int = 5
 ) -> Figure | None:
     """For each action a row: an image, what is left of it unchanged, and after 1 to `times` actions what
     the model makes, each beside the real image where there is one.
@@ -57,7 +57,7 @@ def repeated_figure(
 
 
 def repeated_rows(
-    model: Transits, image: UInt8Array, reach: Sequence[int], *, times: int
+    model: AppliesActions, image: UInt8Array, reach: Sequence[int], *, times: int
 ) -> UInt8Array:
     """(actions, 2 + times, height, width, channels), blank after as many actions as `reach` has."""
     blank = np.full_like(image, 255)
@@ -96,7 +96,7 @@ def graphs_of(model: Any, images: UInt8Array) -> Figure:
         images: (n, height, width, channels).
     """
     weight = next(model.parameters())
-    with evaluating(model):
+    with evaluation_mode(model):
         graph = model.graphs(to_unit_range(torch.from_numpy(images)).to(weight))
     grid = model.autoencoder.grid
     mask = graph.mask.mean(0).view(len(model.actions) + 1, -1, *grid).mean(1)
@@ -116,7 +116,7 @@ MEAN_OF = 64
 def actions(subject: Subject) -> Section | None:
     """One image under every action, again and again."""
     model: Any = subject.model
-    if not isinstance(model, Transits):
+    if not isinstance(model, AppliesActions):
         return None
     figure = repeated_figure(model, subject.dataset, subject.found.indices, times=REPEATS)
     if figure is None:
@@ -166,9 +166,9 @@ def confusions(subject: Subject) -> Section | None:
 def touched(subject: Subject) -> Section | None:
     """Where each action is felt, and which codes depend on which."""
     model: Any = subject.model
-    if not isinstance(model, Transits) or not hasattr(model, "graphs"):
+    if not isinstance(model, AppliesActions) or not hasattr(model, "graphs"):
         return None
-    images = subject.dataset.images[spread(subject.found.indices, MEAN_OF)]
+    images = subject.dataset.images[evenly_spaced(subject.found.indices, MEAN_OF)]
     return Section(
         "What each action touches",
         "Above, how likely an action changes the codes of each place of the picture; below, how likely a "

@@ -16,7 +16,7 @@ from disentwine.metrics.graphs import shd
 from disentwine.report.context import Subject
 from disentwine.report.html import Picture, Section, Table
 from disentwine.report.sections.latents import effects_figure
-from disentwine.report.text import even_rows, in_words, number, shown_values
+from disentwine.report.text import display_values, in_words, number, pad_rows
 from disentwine.runs.run import Run
 
 VALUES = 7
@@ -34,7 +34,7 @@ def interventions(subject: Subject) -> Section | None:
     read = model.reconstruct(as_it_is)
     rows, labels = [], []
     for name, factor, column in zip(model.concept_names, dataset.spec, train.T, strict=True):
-        values = shown_values(factor, column, most=VALUES)
+        values = display_values(factor, column, most=VALUES)
         again = np.repeat(index, len(values))
         rows.append(np.concatenate([read, model.do(dataset.images[again], {name: values})]))
         labels.append(f"do({name.replace('_', ' ')})\n{in_words(factor, values)}")
@@ -58,7 +58,7 @@ def interventions(subject: Subject) -> Section | None:
         Picture(
             "interventions",
             f"Images under interventions on {', '.join(model.concept_names)}",
-            figures.to_png_bytes(figures.labelled_rows(even_rows(rows), labels, ["as it is"])),
+            figures.to_png_bytes(figures.labelled_rows(pad_rows(rows), labels, ["as it is"])),
         ),
     )
 

@@ -10,23 +10,23 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from disentwine import figures
-from disentwine.core.capabilities import Decodes, Layered, Quantizes
+from disentwine.core.capabilities import Decodes, Hierarchical, Quantizes
 from disentwine.core.score import Score
 from disentwine.evaluation.evaluate import Evaluation
-from disentwine.evaluation.latents import names_by_share, traverse
+from disentwine.evaluation.latents import code_frequencies, traverse
 from disentwine.figures.heat_maps import MOST_ROWS as MOST_KNOWING
 from disentwine.figures.hierarchy import ACTIVE
 from disentwine.metrics.active_latents import ALIVE
 from disentwine.report.context import Subject
 from disentwine.report.html import Picture, Section
-from disentwine.report.text import even_rows, number
+from disentwine.report.text import number, pad_rows
 from disentwine.runs.storage import write_atomically
 
 
 def layers(subject: Subject) -> Section | None:
     """How much each unit of each layer adds to what the layer above says."""
     model, kl = subject.model, subject.found.unit_kl
-    if not isinstance(model, Layered) or kl is None:
+    if not isinstance(model, Hierarchical) or kl is None:
         return None
     of = np.array(model.unit_layers)
     figure = figures.layer_activity([kl[of == i] for i in range(1, int(of.max()) + 1)])
@@ -46,7 +46,7 @@ def layers(subject: Subject) -> Section | None:
 
 def shares(subject: Subject, shown: list[int]) -> str:
     """How many of each layer's live units are shown, such as "1 of 1 in layer 2, 3 of 9 in layer 1"."""
-    assert isinstance(subject.model, Layered)
+    assert isinstance(subject.model, Hierarchical)
     layers = np.array(subject.model.unit_layers)
     counts = [
         f"{(layers[shown] == i).sum()} of {(layers[subject.busiest] == i).sum()} in layer {i}"
@@ -132,9 +132,9 @@ def traversals(subject: Subject) -> Section | None:
     name = subject.activity_name
     labels = [f"{subject.unit_name(u)}\n{name} {subject.activity[u]:.2f}" for u in shown]
     if isinstance(model, Quantizes):
-        names = {unit: names_by_share(codes[:, unit])[0][: len(RANKS)] for unit in shown}
+        names = {unit: code_frequencies(codes[:, unit])[0][: len(RANKS)] for unit in shown}
         rows = [traverse(model, codes[0], {unit: names[unit]})[0] for unit in shown]
-        figure = figures.labelled_rows(even_rows(rows), labels, RANKS)
+        figure = figures.labelled_rows(pad_rows(rows), labels, RANKS)
         moved = (
             "named otherwise: as most images name it, then by its next commonest names. Names "
             "are no quantities: neighbours in a row need not look alike. A unit with fewer names "
@@ -160,7 +160,7 @@ def traversals(subject: Subject) -> Section | None:
 
 def _choice(subject: Subject, shown: list[int]) -> str:
     """Which units are shown, in which order, and how many there are."""
-    if isinstance(subject.model, Layered):
+    if isinstance(subject.model, Hierarchical):
         return (
             f"Rows go from the top layer down, the busiest units of each layer first; a unit takes the "
             f"layers below along. Shown are, of the units that say something, {shares(subject, shown)}."

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from disentwine import figures
-from disentwine.core.capabilities import Generates, LearnsActions, Opposed
+from disentwine.core.capabilities import Adversarial, Generates, LearnsActions
 from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.nn.images import to_uint8
 from disentwine.report.context import Subject
 from disentwine.report.html import Picture, Section, Table
@@ -31,7 +31,7 @@ PAIRS, SAMPLES, SAMPLE_COLUMNS = 8, 20, 10
 
 def reconstructions(subject: Subject) -> Section:
     """Originals beside reconstructions, spread over the held-out split."""
-    originals = subject.dataset.images[spread(subject.found.indices, PAIRS)]
+    originals = subject.dataset.images[evenly_spaced(subject.found.indices, PAIRS)]
     figure = figures.image_pairs(originals, subject.model.reconstruct(originals))
     score = subject.found.score("reconstruction-error")
     error = f" The mean squared error of a pixel is {number(score.value)}." if score else ""
@@ -70,9 +70,9 @@ def losses(subject: Subject) -> Section | None:
     if not records:
         return None
     kept = (
-        "The opponent's terms are its own. Since each side changes the other's loss, the last weights "
+        "The discriminator's terms are its own. Since each side changes the other's loss, the last weights "
         "are the ones kept."
-        if isinstance(subject.model, Opposed)
+        if isinstance(subject.model, Adversarial)
         else "The weights of the step with the least total validation loss are the ones kept."
     )
     if isinstance(subject.model, LearnsActions):

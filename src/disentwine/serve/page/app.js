@@ -1,4 +1,4 @@
-// The frame: which run, which view, light or dark. Views are modules with `show(root, context)`.
+// The frame: which run, which view, light or dark. CriticOutputs are modules with `show(root, context)`.
 
 import { ask } from "./api.js";
 import { forget, format, read, settle } from "./address.js";

@@ -64,7 +64,7 @@ function lanes(edges, at, { most, side }) {
     const mates = edges.filter((other) => other[mine] === edge[mine]).sort((a, b) => at[a[theirs]].x - at[b[theirs]].x);
     return (mates.indexOf(edge) - (mates.length - 1) / 2) * Math.min(most, side / mates.length);
   };
-  return (edge) => ({ out: spread(edge, "source", "target"), in: spread(edge, "target", "source") });
+  return (edge) => ({ out: evenly_spaced(edge, "source", "target"), in: evenly_spaced(edge, "target", "source") });
 }
 
 /** Where the numbers of each edge stand: as far as can be from other numbers and other edges. */

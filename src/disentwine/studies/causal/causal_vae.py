@@ -18,7 +18,7 @@ from disentwine.core.types import FloatArray
 from disentwine.evaluation.effects import effect_scores
 from disentwine.evaluation.evaluate import LIMIT, evaluate
 from disentwine.evaluation.probes import CONCEPT_PROBE_STEPS as STEPS_OF_READER
-from disentwine.evaluation.probes import Reader, train_reader
+from disentwine.evaluation.probes import Reader, train_concept_probe
 from disentwine.metrics.disentanglement.mic_tic import mine
 from disentwine.runs.recipe import Recipe
 from disentwine.runs.run import Run
@@ -56,7 +56,8 @@ REMARKS = (
 
 DATA_REMARKS = {
     SNAPPED: "*flow-snapped*: the scenes of flow with water and hole ending at whole pixels "
-    "(`data.snapped=true`), as in their authors' images: the water itself then does not show how high it is "
+    "(`data.pixel_snapping=true`), as in their authors' images: "
+    "the water itself then does not show how high it is "
     "between two of them (`benchmarks/support.py` measures what this costs who sees it alone; the jet tells "
     "more), and nine holes hardly tell where between them the wall's gap jumps by a pixel.",
     "pendulum-authors": "*pendulum-authors*: the authors' own images, by one seed, with fewer updates; no "
@@ -67,8 +68,10 @@ DATA_REMARKS = {
 
 
 DRAWINGS = (
-    "*Drawings* show every length exactly, also between two pixels (`data.snapped=false`). A page of this "
-    "study without this line is of drawings at whole pixels (`data.snapped=true`), and what it says of "
+    "*Drawings* show every length exactly, also between two pixels (`data.pixel_snapping=false`). "
+    "A page of this "
+    "study without this line is of drawings at whole pixels (`data.pixel_snapping=true`), "
+    "and what it says of "
     "models in layers is from before opacity rose evenly and mechanisms were fitted by the likelihood of "
     "their noise: its numbers do not compare with these."
 )
@@ -99,7 +102,7 @@ class Row:
 DECAY = ("training.learning_rate=.003", "training.final_learning_rate=.0001")
 
 
-CLOSE = ("model.label_deviation=.1", *DECAY)
+CLOSE = ("model.label_std=.1", *DECAY)
 
 
 CLOSE_NOTE = "labels tied closely"
@@ -157,7 +160,7 @@ READ_CLOSELY_NOTE = "concepts read by least squares"
 """The weights of the first row, with one update that changes nothing: only images are read anew."""
 
 
-REDRAWN = {SNAPPED: ("data.name=flow", "data.snapped=true")}
+REDRAWN = {SNAPPED: ("data.name=flow", "data.pixel_snapping=true")}
 
 
 """The same scenes, in which water and hole end at whole pixels, which hide what is between."""
@@ -283,7 +286,7 @@ def measure(run: Run, *, limit: int = LIMIT, reader_steps: int = STEPS_OF_READER
 @lru_cache
 def _reader(data: str, steps: int) -> Reader:
     """One reader a data set and process; it is the same in every process."""
-    return train_reader(Recipe(yaml.safe_load(data), {}, {}).build_dataset(), steps=steps)
+    return train_concept_probe(Recipe(yaml.safe_load(data), {}, {}).build_dataset(), steps=steps)
 
 
 def _on_few_images(codes: NDArray[np.floating], factors: FloatArray, seed: int) -> list[Score]:
@@ -356,6 +359,6 @@ CAUSALVAE = Study(
         **per_concept("Read back from do-images: error in label deviations", "effect-error", ".3f"),
     },
     figures=figures,
-    remarks=REMARKS,
-    data_remarks=DATA_REMARKS,
+    notes=REMARKS,
+    dataset_notes=DATA_REMARKS,
 )

@@ -36,7 +36,7 @@ ROWS = (
     Row("causal-wae/layered", 1700, VAES[0].options, "MMD"),
     Row("causal-wae", VAES[1].steps, ("model.divergence=gan", *DECAY), "GAN"),
     Row("causal-wae", VAES[1].steps, DECAY, "MMD"),
-    Row("causal-wae", VAES[1].steps, ("model.show_roots=false", *DECAY), "MMD, roots hidden"),
+    Row("causal-wae", VAES[1].steps, ("model.decode_roots=false", *DECAY), "MMD, roots hidden"),
 )
 
 KEPT = (
@@ -118,5 +118,5 @@ CAUSALWAE = Study(
         ),
     },
     figures=figures,
-    remarks=(DRAWINGS,),
+    notes=(DRAWINGS,),
 )

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from disentwine import figures
-from disentwine.causal import discover, discover_linear
+from disentwine.causal import discover, discover_notears
 from disentwine.core.dataset import Dataset
 from disentwine.core.types import FloatArray
 from disentwine.report.sections.interventions import adjacency_figure
@@ -71,7 +71,7 @@ def _over_labels(dataset: Dataset) -> Figure:
 
 def _by_least_squares(dataset: Dataset) -> Figure:
     path: list[FloatArray] = []
-    discover_linear(_shuffled_labels(dataset), dataset.names, on_step=path.append)
+    discover_notears(_shuffled_labels(dataset), dataset.names, on_step=path.append)
     return figures.adjacency_over_training(
         range(len(path)), path, names=dataset.names, truth=_truth(dataset)
     )

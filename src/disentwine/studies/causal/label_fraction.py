@@ -70,5 +70,5 @@ LABELS = Study(
     published={},
     tables=causalvae.CAUSALVAE.tables,
     figures=draw,
-    remarks=(DRAWINGS,),
+    notes=(DRAWINGS,),
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from disentwine import figures
-from disentwine.core.capabilities import Transits
+from disentwine.core.capabilities import AppliesActions
 from disentwine.figures.actions import confusion_matrix
 from disentwine.report.sections.actions import graphs_of, repeated_figure
 from disentwine.runs.run import Run
@@ -33,7 +33,7 @@ def repeated_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> 
 def _draw_repeated(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
     (run,) = opened.values()
     model: Any = run.model
-    if not isinstance(model, Transits):
+    if not isinstance(model, AppliesActions):
         return []
     figure = repeated_figure(model, run.dataset, run.dataset.split["test"], times=REPEATS)
     if figure is None:

@@ -17,7 +17,7 @@ from disentwine.data.transitions import seen_in_training, transitions
 from disentwine.evaluation.actions import MOST_PAIRS, action_scores, leak_scores, walk_scores
 from disentwine.evaluation.probes import ACTION_PROBE_STEPS as STEPS_OF_SIAMESE
 from disentwine.evaluation.probes import CONCEPT_PROBE_STEPS as STEPS_OF_READER
-from disentwine.evaluation.probes import Reader, train_reader, train_siamese
+from disentwine.evaluation.probes import Reader, train_action_probe, train_concept_probe
 from disentwine.metrics.actions import retrieval_scores
 from disentwine.metrics.disentanglement.info_mec import info_mec
 from disentwine.metrics.images import reconstruction_error
@@ -57,7 +57,7 @@ def siamese_scores(
 ) -> list[Score]:
     """What a network that learns nothing else retrieves of the first test pairs, of which `unseen` tells
     whether training saw their pictures; how many updates it had is a detail."""
-    network = train_siamese(pairs, steps=steps, seed=seed)
+    network = train_action_probe(pairs, steps=steps, seed=seed)
     x, y, actions = pairs.batch(pairs.pairs["test"][: len(unseen)])
     found = retrieval_scores(
         network.retrieve(x, y),
@@ -113,4 +113,4 @@ def _reader(data: str, steps: int) -> Reader:
     view.images = dataset.images
     test = np.random.default_rng(0).permutation(dataset.split["test"])[:MOST_PAIRS]
     view.split = {**dataset.split, "test": test}
-    return train_reader(view, steps=steps)
+    return train_concept_probe(view, steps=steps)

@@ -16,7 +16,7 @@ from disentwine.studies.tables import Column
 from disentwine.studies.trial import Outcome, Trial
 
 REMARKS = (
-    "*Which action was it.* Pairs are of test images, one step of one factor apart. *Siamese "
+    "*Which action was it.* Pairs are of test images, one step of one factor apart. *ActionProbe "
     "network*: it learns nothing but to tell actions, of both pictures at once. *Commonest action*:"
     " always the same answer. *Of unseen pictures*: pairs of which training saw no picture that "
     "looks exactly the same.",
@@ -294,6 +294,6 @@ CTVAE = Study(
     },
     figures=figures,
     more=more,
-    remarks=REMARKS,
-    data_remarks=DATA_REMARKS,
+    notes=REMARKS,
+    dataset_notes=DATA_REMARKS,
 )

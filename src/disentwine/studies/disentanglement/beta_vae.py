@@ -23,8 +23,8 @@ from disentwine.studies.disentanglement.trials import (
     STEPS,
     annealed,
     data_at_hand,
-    lengthened,
-    quick_training,
+    smoke_trial,
+    trained_longer,
     training,
     woken,
 )
@@ -51,7 +51,7 @@ SMALL_BATCH = ("training.learning_rate=.001", "training.final_learning_rate=.000
 
 LONG_BETA = 60
 TIMES = {"dc-ign": 15, "infogan": 10}
-"""That these are lengthened by, to take an hour and a half on one core."""
+"""That these are trained_longer by, to take an hour and a half on one core."""
 
 UNTRAINED = ("training.learning_rate=1.0e-12", "training.final_learning_rate=null")
 """One update that changes nothing."""
@@ -94,7 +94,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     made += [training("infogan", main, s, steps=INFOGAN_STEPS, stage=2) for s in seeds]
     made += long_vaes(main, seeds[0], stage=3)
     made += [
-        lengthened(trial, times=TIMES[trial.system], stage=3)
+        trained_longer(trial, times=TIMES[trial.system], stage=3)
         for trial in made
         if trial.system in TIMES and trial.seed == seeds[0]
     ]
@@ -110,7 +110,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
 def long_vaes(data: str, seed: int, *, stage: int) -> list[Trial]:
     """Trainings that show what more time does."""
     usual = beta_vae(data, seed, LONG_BETA, stage=stage), training("vae", data, seed)
-    return [lengthened(trial, stage=stage) for trial in usual]
+    return [trained_longer(trial, stage=stage) for trial in usual]
 
 
 def _rows(data: str, seeds: Sequence[int], *, stage: int) -> list[Trial]:
@@ -171,16 +171,16 @@ def _smoke(seeds: Sequence[int]) -> list[Trial]:
     untrained = untrained_rows("shapes2d", seeds[:1])
     return [
         *(trial for trial in untrained if trial.system in ("ground truth", "pca", "vae")),
-        *(quick_training("beta-vae", seed, "model.beta=4", note="beta 4") for seed in seeds),
-        *(quick_training("dc-ign", seed) for seed in seeds),
+        *(smoke_trial("beta-vae", seed, "model.beta=4", note="beta 4") for seed in seeds),
+        *(smoke_trial("dc-ign", seed) for seed in seeds),
         *quickly_woken(seeds[0]),
     ]
 
 
 def quickly_woken(seed: int) -> list[Trial]:
     """A training that begins with another, of which units are made anew."""
-    start = annealed(quick_training("beta-vae", seed, "model.beta=16", note="beta 16"))
-    plain = quick_training("beta-vae", seed, "model.beta=4", note="beta 4")
+    start = annealed(smoke_trial("beta-vae", seed, "model.beta=16", note="beta 16"))
+    plain = smoke_trial("beta-vae", seed, "model.beta=4", note="beta 4")
     return [start, woken(plain, after=start)]
 
 
@@ -270,7 +270,7 @@ BETAVAE = Study(
     figures=figures,
     watch={"paper": watch, "smoke": WATCH_QUICKLY},
     more=more,
-    remarks=(SYSTEMS_OF_OURS, NOT_ALIKE, HOW_TO_READ),
+    notes=(SYSTEMS_OF_OURS, NOT_ALIKE, HOW_TO_READ),
     stages=2,
     runs="disentangling",
 )

@@ -35,8 +35,8 @@ from disentwine.studies.disentanglement.trials import (
     STEPS_OF_LARGE_BATCH,
     annealed,
     data_at_hand,
-    lengthened,
-    quick_training,
+    smoke_trial,
+    trained_longer,
     training,
     woken,
 )
@@ -207,7 +207,7 @@ PUBLISHED: Published = {**IN_TABLE_1, **IN_TABLE_2}
 TIMES = {"factor-vae": 16, "beta-tcvae": 14, "wae-mmd": 17, "wae-gan": 11}
 
 
-"""That these are lengthened by, to take an hour and a half on one core."""
+"""That these are trained_longer by, to take an hour and a half on one core."""
 
 
 def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
@@ -219,7 +219,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     """
     if profile == "smoke":
         quick = [
-            quick_training(system, seed, *options, note=note)
+            smoke_trial(system, seed, *options, note=note)
             for system, note, options in (
                 ("vae", "", ()),
                 ("beta-vae", "beta 4", ("model.beta=4",)),
@@ -254,10 +254,10 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
         _row(*row, main, first)
         for row in (("dip-vae-ii", "lambda 500"), ("dip-vae-i", "lambda 10"))
     )
-    made += [annealed(lengthened(two, stage=3)), lengthened(one, stage=3)]
+    made += [annealed(trained_longer(two, stage=3)), trained_longer(one, stage=3)]
     made += long_vaes(main, first, stage=3)
     made += [
-        lengthened(trial, times=TIMES[trial.system], stage=3) for trial in _others(main, first)
+        trained_longer(trial, times=TIMES[trial.system], stage=3) for trial in _others(main, first)
     ]
     made += attribute_trials(first, stage=4)
     made += [_row(system, note, data, first, stage=5) for data in others for system, note in TABLE]
@@ -345,7 +345,7 @@ DIPVAE = Study(
     figures=figures,
     watch={"paper": watch, "smoke": WATCH_QUICKLY},
     more=more,
-    remarks=(SYSTEMS_OF_OURS, NOT_ALIKE, HOW_TO_READ),
+    notes=(SYSTEMS_OF_OURS, NOT_ALIKE, HOW_TO_READ),
     stages=2,
     runs="disentangling",
 )

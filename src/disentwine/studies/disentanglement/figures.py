@@ -12,7 +12,7 @@ import numpy as np
 
 from disentwine import figures
 from disentwine.core.types import FloatArray, UInt8Array
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.evaluation.latents import traverse
 from disentwine.figures.bars import grouped_bars
 from disentwine.runs.run import Run
@@ -188,7 +188,7 @@ def _draw_traversals(
     dataset = opened[best].dataset
     if "shape" not in dataset.names:
         return []
-    images = dataset.images[spread(dataset.split["test"], IMAGES)]
+    images = dataset.images[evenly_spaced(dataset.split["test"], IMAGES)]
 
     def strips(key: Key, values: int) -> UInt8Array:
         units = np.argmax(np.array(saps[key]["details"]["matrix"], dtype=float), axis=0)

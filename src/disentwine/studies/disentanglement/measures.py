@@ -14,7 +14,7 @@ from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
 from disentwine.core.score import Score
 from disentwine.core.types import FloatArray, IndexArray
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.evaluation.baselines import baseline_codes
 from disentwine.metrics.active_latents import ALIVE, active_units
 from disentwine.metrics.attributes import attribute_accuracy
@@ -59,7 +59,9 @@ def measure(
 ) -> list[Score]:
     """Scores of the test split; of a training also those of the validation split, and its costs."""
     dataset = subject.dataset
-    test, validation = (spread(dataset.split[part], limit) for part in ("test", "validation"))
+    test, validation = (
+        evenly_spaced(dataset.split[part], limit) for part in ("test", "validation")
+    )
     if isinstance(subject, Baseline):
         codes = baseline_codes(subject.name, dataset, test, seed=subject.recipe.seed)
         return code_scores(codes, dataset, test, points=points)
@@ -79,7 +81,7 @@ def watch(
     model: Model, dataset: Dataset, *, limit: int = WATCHED_IMAGES, points: Any = FEW_POINTS
 ) -> dict[str, float]:
     """Scores on some of the validation images, for the course of a training."""
-    indices = spread(dataset.split["validation"], limit)
+    indices = evenly_spaced(dataset.split["validation"], limit)
     found = model_scores(model, dataset, indices, points=points, floor=False)
     return {score.name: score.value for score in found if score.name in WATCHED}
 
@@ -144,7 +146,7 @@ def attribute_scores(
     """How well attribute vectors tell yes from no, where all factors are such."""
     if any(factor.kind != "binary" for factor in dataset.spec):
         return []
-    train = spread(dataset.split["train"], limit)
+    train = evenly_spaced(dataset.split["train"], limit)
     codes, test_codes = (model.represent(dataset.images[part]) for part in (train, test))
     found = attribute_accuracy(codes, dataset.factors[train], test_codes, dataset.factors[test])
     each = zip(dataset.names, found.details["per_attribute"], strict=True)

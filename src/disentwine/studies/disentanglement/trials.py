@@ -113,7 +113,7 @@ def training(
     return Trial(system, data, seed, recipe, overrides, note=note, stage=stage)
 
 
-def lengthened(trial: Trial, *, times: int = LONG_TIMES, stage: int) -> Trial:
+def trained_longer(trial: Trial, *, times: int = LONG_TIMES, stage: int) -> Trial:
     """The same training with so many times the updates, for the course of it."""
     steps = times * trial.read_recipe().training["steps"]
     longer = f"training.steps={steps}", f"training.save_every={steps // LONG_SAVES}"
@@ -150,7 +150,7 @@ def woken(trial: Trial, *, after: Trial, times: int = 1, units: int | None = Non
     schedule = (
         "model.start_beta=0",
         f"model.warm_up_steps={int(RISING * steps)}",
-        f"training.revive={units or 'true'}",
+        f"training.reset_inactive_latents={units or 'true'}",
         *((f"training.steps={times * steps}",) if times > 1 else ()),
     )
     number = f"{units} " if units else ""
@@ -158,7 +158,7 @@ def woken(trial: Trial, *, after: Trial, times: int = 1, units: int | None = Non
     return replace(trial, system=named, overrides=(*trial.overrides, *schedule), after=after)
 
 
-def quick_training(system: str, seed: int, *options: str, note: str = "") -> Trial:
+def smoke_trial(system: str, seed: int, *options: str, note: str = "") -> Trial:
     """A training that shows that all works."""
     few = "training.batch_size=16"
     return training(system, "shapes2d", seed, few, *options, note=note, steps=SMOKE_STEPS, saves=1)

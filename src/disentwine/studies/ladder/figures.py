@@ -13,10 +13,10 @@ import yaml
 from disentwine import figures
 from disentwine.core.random import fixed_noise
 from disentwine.core.types import FloatArray, IndexArray
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.figures.comparison import SERIES_STYLES
 from disentwine.models.hierarchical.base import HierarchicalModel
-from disentwine.nn.images import evaluating
+from disentwine.nn.images import evaluation_mode
 from disentwine.runs.recipe import Recipe
 from disentwine.runs.run import Run
 from disentwine.studies.figures import Picture, Pictures, drawn_or_kept
@@ -133,7 +133,7 @@ def _draw_classes(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
     factor = dataset.spec[0]
     if factor.kind != "categorical" or len(factor.values or ()) > MOST_CLASSES:
         return []
-    test = spread(dataset.split["test"], IMAGES)
+    test = evenly_spaced(dataset.split["test"], IMAGES)
     points = {
         name: [principal_components(z) for z in drawn_latents(run, test)]
         for name, run in opened.items()
@@ -150,7 +150,7 @@ def drawn_latents(run: Run, indices: IndexArray) -> list[FloatArray]:
     Their means would not do: those of a layer that carries nothing differ by little, but differ.
     """
     model = cast(HierarchicalModel, run.model)
-    with evaluating(model), fixed_noise(0):
+    with evaluation_mode(model), fixed_noise(0):
         levels = model.infer(BatchSource.like(model, run.dataset).take(indices).x)
     return [level.z.double().cpu().numpy() for level in levels]
 

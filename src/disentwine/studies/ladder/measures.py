@@ -15,12 +15,12 @@ from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
 from disentwine.core.types import FloatArray, IndexArray
 from disentwine.data.samplers.shuffled import validation_batches
-from disentwine.data.splits import spread
+from disentwine.data.splits import evenly_spaced
 from disentwine.evaluation.evaluate import evaluate
 from disentwine.evaluation.likelihood import log_likelihood
 from disentwine.figures.hierarchy import ACTIVE
 from disentwine.models.hierarchical.base import HierarchicalModel
-from disentwine.nn.images import evaluating
+from disentwine.nn.images import evaluation_mode
 from disentwine.runs.run import Run
 from disentwine.studies.learning_curves import costs, read_course
 from disentwine.training.batch_source import BatchSource
@@ -37,8 +37,8 @@ def measure(
 ) -> list[Score]:
     """The likelihood of the test split, what each layer carries, and what it cost."""
     dataset, model, seed = run.dataset, cast(HierarchicalModel, run.model), run.recipe.seed
-    test = spread(dataset.split["test"], limit or len(dataset))
-    corrected = spread(test, CORRECTED_ON.get(run.recipe.data["name"], len(test)))
+    test = evenly_spaced(dataset.split["test"], limit or len(dataset))
+    corrected = evenly_spaced(test, CORRECTED_ON.get(run.recipe.data["name"], len(test)))
     found = evaluate(
         model,
         dataset,
@@ -77,7 +77,7 @@ def activity(model: HierarchicalModel, kl: FloatArray, *, n: int) -> list[Score]
 def unit_kl(model: HierarchicalModel, dataset: Dataset, indices: IndexArray) -> FloatArray:
     """The mean of `unit_divergences` over images, (units,) nats, with noise that is always the same."""
     source = BatchSource.like(model, dataset)
-    with evaluating(model), fixed_noise(0):
+    with evaluation_mode(model), fixed_noise(0):
         found = [
             model.unit_divergences(source.take(batch).x) for batch in validation_batches(indices)
         ]
@@ -127,7 +127,7 @@ def watch(
     model: Model, dataset: Dataset, *, images: int = WATCHED_IMAGES, samples: int = WATCHED_SAMPLES
 ) -> dict[str, Any]:
     """The bound of some training and validation images, and what each unit carries."""
-    parts = {part: spread(dataset.split[part], images) for part in ("train", "validation")}
+    parts = {part: evenly_spaced(dataset.split[part], images) for part in ("train", "validation")}
     bounds = {
         part: log_likelihood(model, dataset, indices, samples=samples, progress=False).value
         for part, indices in parts.items()

@@ -270,7 +270,7 @@ LADDER = Study(
     },
     figures=figures,
     watch={"paper": watch, "smoke": partial(watch, images=20, samples=5)},
-    remarks=REMARKS,
-    data_remarks=DATA_REMARKS,
+    notes=REMARKS,
+    dataset_notes=DATA_REMARKS,
     stages=3,
 )
