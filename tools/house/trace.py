@@ -21,6 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TextIO
 
+from PIL import Image
+
 FIRST_UPDATE = ("Trainer.update", "Trainer.step")
 """The function that makes one update, by its qualified name, in the old tree and in the new one."""
 
@@ -54,9 +56,7 @@ class Tracer:
         self.files: set[str] = set()
 
     def start(self) -> None:
-        threading.setprofile_all_threads(self) if hasattr(
-            threading, "setprofile_all_threads"
-        ) else threading.setprofile(self)
+        threading.setprofile(self)  # for threads that begin from now on, such as the server's
         sys.setprofile(self)
 
     def stop(self) -> None:
@@ -145,7 +145,9 @@ def main() -> None:
     command, folder = sys.argv[1], Path(sys.argv[2])
     recipe, run = folder / "recipe.yaml", folder / "run"
     if command == "prepare":
-        return run_main("train", str(recipe), "--out", str(run))
+        Image.new("RGB", (32, 32), (128, 90, 60)).save(folder / "image.png")
+        run_main("train", str(recipe), "--out", str(run))
+        return
     package = Path(str(importlib.import_module("disentwine").__file__)).parent
     importlib.import_module("disentwine.cli")
     tracer = Tracer(package, FIRST_UPDATE if command == "train" else ())
@@ -166,10 +168,11 @@ def main() -> None:
         out = str(folder / "counterfactual.png")
         run_main("do", str(run), str(folder / "image.png"), "light_angle=70", "--out", out)
     elif command == "evaluate":
-        run_main("evaluate", str(run))
+        run_main("evaluate", str(run), "--seeds", "1")
     else:
         run_main("serve", str(run), "--port", "0")
-    report(tracer)
+    tracer.stop()
+    sys.exit(f"{command} ended without what the trace waits for: see FIRST_UPDATE, TABLE_HOLDS")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Run folders: recipes, checkpoints, exact resume."""

@@ -1,0 +1,171 @@
+"""Verified checkpoint folders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+from disentwine.errors import CheckpointError, warn
+from disentwine.runs.storage import (
+    canonical_json,
+    remove_folder,
+    sha256,
+    sweep_half_written,
+    write_folder_atomically,
+)
+from disentwine.training.state import WEIGHTS
+from disentwine.training.state import TRAINING
+from disentwine.training.state import STATE
+from disentwine.training.state import Checkpoint
+
+FORMAT = 1
+
+
+def checkpoint_path(folder: Path, step: int) -> Path:
+    return folder / f"step-{step:08d}"
+
+
+def checkpoint_steps(folder: Path) -> list[int]:
+    """Steps of the checkpoints in a folder, newest first."""
+    names = folder.glob(f"step-{'[0-9]' * 8}")
+    return sorted((int(path.name[5:]) for path in names), reverse=True)
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Write one checkpoint; it appears complete or not at all."""
+    files = {
+        WEIGHTS: _serialise(checkpoint.weights),
+        TRAINING: _serialise(checkpoint.training),
+    }
+    state = {
+        "format": FORMAT,
+        "step": checkpoint.step,
+        "files": {name: {"sha256": sha256(content)} for name, content in files.items()},
+        **checkpoint.state,
+    }
+    files[STATE] = canonical_json({**state, "digest": sha256(canonical_json(state))})
+    path = checkpoint_path(folder, checkpoint.step)
+    write_folder_atomically(path, files)
+    return path
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint, refusing one that is not to the bit what was saved."""
+    state = _verified_state(path / STATE)
+    try:
+        digests = [state["files"][name]["sha256"] for name in (WEIGHTS, TRAINING)]
+        step = int(state["step"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path / STATE} lacks what a checkpoint needs: {error}") from error
+    if path.name != checkpoint_path(path.parent, step).name:
+        raise CheckpointError(f"{path / STATE} is of step {step}: the folder was renamed")
+    weights, training = map(_deserialise, (path / WEIGHTS, path / TRAINING), digests)
+    return Checkpoint(step, weights, training, state)
+
+
+Use = Callable[[Checkpoint, Path], None]
+
+
+def load_newest(folder: Path, *, use: Use = lambda checkpoint, path: None) -> Checkpoint | None:
+    """The newest checkpoint that is intact and that `use` takes; refused ones are told on stderr.
+
+    Arguments:
+        folder: where the checkpoints are.
+        use: called with each candidate; raises `CheckpointError` where one does not fit.
+    """
+    refusals: list[str] = []
+    for step in checkpoint_steps(folder):
+        path = checkpoint_path(folder, step)
+        try:
+            checkpoint = load_checkpoint(path)
+            use(checkpoint, path)
+        except CheckpointError as error:
+            refusals.append(str(error))
+            continue
+        for refusal in refusals:
+            tell_refusal(refusal, instead=path)
+        return checkpoint
+    if refusals:
+        raise CheckpointError(
+            f"no checkpoint can be trusted: {'; '.join(refusals)}. Bring {folder} back from a copy, "
+            f"or remove the run and train it again"
+        )
+    return None
+
+
+def load_best(folder: Path) -> Checkpoint | None:
+    """The checkpoint that did best on the validation split; the newest where that one is refused."""
+    newest = load_newest(folder)
+    if newest is None:
+        return None
+    best = newest.state.get("best") or {}
+    if best.get("step", newest.step) == newest.step:
+        return newest
+    try:
+        return load_checkpoint(checkpoint_path(folder, best["step"]))
+    except CheckpointError as error:
+        tell_refusal(error, instead=checkpoint_path(folder, newest.step))
+        return newest
+
+
+def tell_refusal(reason: str | Exception, *, instead: Path) -> None:
+    """One line for the user, who must know that an older state is used than there seems to be."""
+    warn(f"{reason}. {instead.name} is used instead.")
+
+
+def prune(folder: Path, *, keep: set[int]) -> None:
+    """Remove checkpoints other than those to keep, and what killed processes left behind."""
+    sweep_half_written(folder)
+    for step in set(checkpoint_steps(folder)) - keep:
+        remove_folder(checkpoint_path(folder, step))
+
+
+def _serialise(tensors: Mapping[str, Tensor]) -> bytes:
+    # Copies, because safetensors takes no tensors that share memory, as tied weights do.
+    layout = torch.contiguous_format
+    return save_tensors(
+        {k: v.detach().cpu().clone(memory_format=layout) for k, v in tensors.items()}
+    )
+
+
+def _deserialise(path: Path, digest: str) -> dict[str, Tensor]:
+    content = _read(path)
+    if sha256(content) != digest:
+        raise CheckpointError(f"{path} is damaged: its SHA-256 is not the one it was saved with")
+    try:
+        return load_tensors(content)
+    except (SafetensorError, ValueError) as error:
+        raise CheckpointError(f"{path} is not a safetensors file: {error}") from error
+
+
+def _verified_state(path: Path) -> dict[str, Any]:
+    content = _read(path)
+    try:
+        state = json.loads(content)
+        as_saved = canonical_json(state)
+        digest = state.pop("digest")
+        sound = as_saved == content and sha256(canonical_json(state)) == digest
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        raise CheckpointError(f"{path} is damaged: it is not the JSON that was saved") from error
+    if not sound:
+        raise CheckpointError(f"{path} is damaged: its SHA-256 is not the one it was saved with")
+    if state.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{path} has format {state.get('format')}; this version reads format {FORMAT}: "
+            f"use the version of disentwine that wrote it"
+        )
+    return dict(state)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}") from error

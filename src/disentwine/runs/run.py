@@ -1,0 +1,196 @@
+"""Run folder, load_run; evaluation.json in the run folder."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+from filelock import FileLock, Timeout
+from disentwine.core.dataset import Dataset
+from disentwine.core.model import Model
+from disentwine.errors import CheckpointError, UsageError, warn
+from disentwine.runs.checkpoint import checkpoint_path, checkpoint_steps, load_best, load_newest
+from disentwine.training.state import WEIGHTS, Checkpoint, load_weights
+from disentwine.runs.provenance import fingerprint
+from disentwine.runs.log import read_log
+from disentwine.runs.recipe import Recipe, parse_recipe, read_sections
+from disentwine.runs.storage import canonical_json, make_folder, reading_errors, write_atomically
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from disentwine.core.score import Score
+from disentwine.core.score import to_json
+from disentwine.runs.storage import write_atomically
+
+RECIPE, STATUS, METRICS, LOCK = "recipe.yaml", "status.json", "metrics.jsonl", ".lock"
+
+
+class Run:
+    """A run folder, opened by `load_run` or made by `fit(..., out=folder)`.
+
+    Arguments:
+        path: the folder.
+        which: the checkpoint whose weights `model` has: the best on the validation split, or the
+            last.
+    """
+
+    def __init__(self, path: str | Path, *, which: Literal["best", "last"] = "best") -> None:
+        self.path = Path(path)
+        self.which = which
+        with reading_errors(self.path):
+            known = (self.path / RECIPE).is_file()
+        if not known:
+            raise UsageError(
+                f"{self.path} is not a run folder: it has no {RECIPE}. "
+                f"'disentwine runs' lists the runs there are."
+            )
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def figures(self) -> Path:
+        return make_folder(self.path / "figures")
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        return parse_recipe(read_sections(self.path / RECIPE), source=str(self.path / RECIPE))
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """State ("unfinished" or "finished"), step and seconds of training so far."""
+        with reading_errors(self.path / STATUS):
+            try:
+                status = json.loads((self.path / STATUS).read_bytes())
+            except (FileNotFoundError, ValueError):
+                status = None
+        known = isinstance(status, dict) and "state" in status
+        return status if known else {"state": "unfinished"}
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.status["state"] == "finished")
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """The records of the metric log."""
+        return read_log(self.path / METRICS)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The data set that the run was trained on, built anew; warns where that has changed."""
+        dataset = self.recipe.build_dataset()
+        now = fingerprint(dataset)
+        begun = now is not None and bool(checkpoint_steps(self.checkpoints))
+        if begun and self.checkpoint.state.get("data", now) != now:
+            warn(
+                f"the data have changed since {self.path} was trained: test images may be among "
+                f"those it learnt from; bring pictures and table back as they were, or train anew"
+            )
+        return dataset
+
+    @cached_property
+    def checkpoint(self) -> Checkpoint:
+        """The chosen checkpoint, verified; an older one where the newest is damaged."""
+        load = load_best if self.which == "best" else load_newest
+        checkpoint = load(self.checkpoints)
+        if checkpoint is None:
+            raise CheckpointError(f"{self.path} has no checkpoint yet: let it train for a while")
+        return checkpoint
+
+    @cached_property
+    def model(self) -> Model:
+        """The trained model, in evaluation mode."""
+        model = self.recipe.build_model(self.checkpoint.state["fixed_by_data"])
+        where = checkpoint_path(self.checkpoints, self.checkpoint.step) / WEIGHTS
+        load_weights(model, self.checkpoint.weights, source=where)
+        return model.eval()
+
+    def write_status(self, **status: Any) -> None:
+        write_atomically(self.path / STATUS, canonical_json(status))
+
+    @property
+    def running(self) -> bool:
+        """Whether a process trains it now."""
+        if not (self.path / LOCK).exists():
+            return False
+        lock = FileLock(self.path / LOCK)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return True
+        except OSError:  # a folder that cannot be written: whoever trains there may write
+            return False
+        lock.release()
+        return False
+
+    def __repr__(self) -> str:
+        status = self.status
+        return (
+            f"Run({self.path}: {self.recipe.model['name']} on {self.recipe.data['name']}, "
+            f"{status['state']}, step {status.get('step', 0)})"
+        )
+
+
+def load_run(path: str | Path, *, which: Literal["best", "last"] = "best") -> Run:
+    """Open a run folder: `.model`, `.dataset`, `.recipe` and `.metrics` are read when asked for."""
+    return Run(path, which=which)
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a run."""
+    try:
+        return (path / RECIPE).is_file()
+    except OSError:  # where nobody may look, or what cannot be a name
+        return False
+
+
+def find_runs(folder: Path) -> list[Run]:
+    """The run folders below a folder, by name; not those whose copy was cut off, in hidden folders."""
+    found = [path.parent for path in sorted(folder.glob(f"**/{RECIPE}"))]
+    hidden = (any(p.startswith(".") for p in run.relative_to(folder).parts) for run in found)
+    return [Run(run) for run, skip in zip(found, hidden, strict=True) if not skip]
+
+
+EVALUATION = "evaluation.json"
+
+
+SCORES = "scores.json"
+
+
+"""What `disentwine evaluate` and reports keep, and what a study has measured of its own run."""
+
+
+def keep_scores(run: Run, scores: Sequence[Score]) -> None:
+    """Write scores of a run's weights into its folder; others of the same weights stay beside them."""
+    step = run.checkpoint.step
+    old = _read(run, EVALUATION)
+    kept = {s["name"]: s for s in old["scores"]} if old.get("step") == step else {}
+    kept |= {score.name: to_json(_brief(score)) for score in scores}
+    content = {"step": step, "scores": list(kept.values())}
+    write_atomically(run.path / EVALUATION, json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def kept_scores(run: Run) -> list[dict[str, Any]]:
+    """What was measured of a run last, as `to_json` writes it; nothing where nothing was."""
+    evaluated: list[dict[str, Any]] = _read(run, EVALUATION)["scores"]
+    return evaluated or _read(run, SCORES)["scores"]
+
+
+def _brief(score: Score) -> Score:
+    """Without arrays, of which figures are made."""
+    words = {n: value for n, value in score.details.items() if isinstance(value, str | int | float)}
+    return replace(score, details=words)
+
+
+def _read(run: Run, name: str) -> dict[str, Any]:
+    try:
+        record = json.loads((run.path / name).read_bytes())
+    except (OSError, ValueError):
+        record = None
+    record = record if isinstance(record, dict) else {}
+    scores = record.get("scores")
+    listed = scores if isinstance(scores, list) else []
+    return {**record, "scores": [s for s in listed if isinstance(s, dict) and "name" in s]}

@@ -1,0 +1,126 @@
+"""Files that are either wholly there or not there at all, whenever the machine stops."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from disentwine.errors import StorageError
+
+HALF_WRITTEN = ".half-written-"
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn what a disk can answer into one line with a remedy."""
+    try:
+        yield
+    except OSError as error:
+        remedies = {
+            errno.ENOSPC: "the disk is full; free some space",
+            errno.EDQUOT: "the disk quota is used up; free some space",
+            errno.EROFS: "the disk is read-only; choose another folder",
+            errno.EACCES: "no permission to write there; choose another folder",
+            errno.EPERM: "no permission to write there; choose another folder",
+            errno.ENOTDIR: "a part of the path is a file; choose another folder",
+            errno.EEXIST: "there is a file of that name; choose another folder",
+        }
+        remedy = remedies.get(error.errno or 0, error.strerror or str(error))
+        raise StorageError(
+            f"cannot write {path}: {remedy}. What was saved before is intact."
+        ) from error
+
+
+@contextmanager
+def reading_errors(path: Path) -> Iterator[None]:
+    """The same for whoever only reads."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(
+            f"cannot read {path}: {reason}; check its name, and that you may read it"
+        ) from error
+
+
+def make_folder(path: Path) -> Path:
+    """Create a folder and its parents, or keep the one that is there."""
+    with storage_errors(path):
+        path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a new file and wait until the disk has it."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_atomically(path: Path, content: bytes | str) -> None:
+    """Replace a file in one instant: readers see the old content or the new, never a part."""
+    half = path.with_name(f"{HALF_WRITTEN}{uuid4().hex}")
+    with storage_errors(path):
+        try:
+            write_durably(half, content.encode() if isinstance(content, str) else content)
+            half.replace(path)
+            sync_folder(path.parent)
+        finally:
+            half.unlink(missing_ok=True)
+
+
+def write_folder_atomically(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder of files so that it appears complete, or not at all."""
+    half = path.with_name(f"{HALF_WRITTEN}{uuid4().hex}")
+    with storage_errors(path):
+        try:
+            half.mkdir()
+            for name, content in files.items():
+                write_durably(half / name, content)
+            sync_folder(half)
+            if path.exists():
+                remove_folder(path)
+            half.rename(path)
+            sync_folder(path.parent)
+        finally:
+            shutil.rmtree(half, ignore_errors=True)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder so that no half-removed one is ever found under its name."""
+    doomed = path.with_name(f"{HALF_WRITTEN}{uuid4().hex}")
+    path.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def sweep_half_written(folder: Path) -> None:
+    """Remove what a killed process left behind."""
+    for leftover in folder.glob(f"{HALF_WRITTEN}*"):
+        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def canonical_json(value: Any) -> bytes:
+    """The same bytes for the same value, on every machine."""
+    return json.dumps(value, sort_keys=True, indent=1, allow_nan=False).encode()

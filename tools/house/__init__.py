@@ -1,0 +1,1 @@
+"""The checks behind `python tools/house.py`."""
