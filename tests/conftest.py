@@ -83,9 +83,7 @@ def command(
 
 STEPS = 13
 
-
 NEWEST, PREVIOUS = 10, 8
-
 
 TRAINING: dict[str, Any] = {
     "steps": STEPS,

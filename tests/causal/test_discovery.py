@@ -24,7 +24,6 @@ from disentwine.errors import DataError, DisentwineError, UsageError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-
 CAUSES = np.random.default_rng(0).uniform(-1, 1, 200)
 
 

@@ -21,7 +21,6 @@ from disentwine.nn.images import CHUNK
 
 COLOURS = ("blue", "green", "grey", "red")
 
-
 N = 300  # more than pass through a network at once
 
 

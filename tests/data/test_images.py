@@ -34,9 +34,7 @@ real = pytest.mark.skipif(
     reason="needs mnist/ and binarized_mnist/ in the folder that DISENTWINE_DATA names",
 )
 
-
 LEVELS = np.array([0, 1, 64, 128, 254, 255], np.uint8)
-
 
 SPLIT = {"train": np.arange(4), "validation": np.arange(4, 6), "test": np.arange(6, 10)}
 

@@ -73,15 +73,11 @@ def test_knowing_the_truth_costs_nothing_where_images_have_noise_of_their_own() 
 
 NAMES = ("light", "angle", "shadow")
 
-
 SCALE = np.array([2.0, 10.0, 0.5])
-
 
 rng = np.random.default_rng(0)
 
-
 FACTUAL = rng.normal(size=(50, 3)) * SCALE
-
 
 SET_LIGHT, SET_SHADOW = FACTUAL.copy(), FACTUAL.copy()
 

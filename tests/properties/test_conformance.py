@@ -50,7 +50,6 @@ FURTHER["ct-vae"] = [{"joint": True, "two_way": True}]
 QUANTIZED = ("reconstruction", "commitment", "codebook")
 TRANSITION = ("l_x", "l_id_y", "l_id_m", "l_y", "l_a", "kl", "l_m", "l_dep")
 
-
 SPARED = {"causal-wae": ("network",), "causal-wae/layered": ("network",)}
 """Arguments whose options others are walked with, which are built of the same parts."""
 

@@ -104,7 +104,13 @@ def test_units_that_a_start_does_not_use_are_made_anew(
 ) -> None:
     start = speaking(100.0, 0.0)
     before = load_run(start).model.represent(pictures.images)
-    train(tmp_path / "run", start=start, reset_inactive_latents=True, learning_rate=1e-12, progress=None)
+    train(
+        tmp_path / "run",
+        start=start,
+        reset_inactive_latents=True,
+        learning_rate=1e-12,
+        progress=None,
+    )
     assert "units 1 of the code are made anew" in capsys.readouterr().err
     after = load_run(tmp_path / "run").model.represent(pictures.images)
     assert before.var(0)[0] > 0.01 > 1e-6 > before.var(0)[1]
@@ -112,7 +118,9 @@ def test_units_that_a_start_does_not_use_are_made_anew(
     assert after[:, 0] == pytest.approx(before[:, 0], abs=1e-5)
 
 
-@pytest.mark.parametrize(("reset_inactive_latents", "units"), [(1, "0"), (2, "0, 1"), (9, "0, 1"), (True, "0, 1")])
+@pytest.mark.parametrize(
+    ("reset_inactive_latents", "units"), [(1, "0"), (2, "0, 1"), (9, "0, 1"), (True, "0, 1")]
+)
 def test_so_many_are_made_anew_as_asked_for(
     tmp_path: Path,
     train: Any,
@@ -122,7 +130,13 @@ def test_so_many_are_made_anew_as_asked_for(
     units: str,
 ) -> None:
     start = speaking(0.0, 0.0)
-    train(tmp_path / "run", start=start, reset_inactive_latents=reset_inactive_latents, learning_rate=1e-12, progress=None)
+    train(
+        tmp_path / "run",
+        start=start,
+        reset_inactive_latents=reset_inactive_latents,
+        learning_rate=1e-12,
+        progress=None,
+    )
     assert f"units {units} of the code are made anew" in capsys.readouterr().err
     kept = load_run(tmp_path / "run").recipe.training["reset_inactive_latents"]
     assert (type(kept), kept) == (type(reset_inactive_latents), reset_inactive_latents)
@@ -143,7 +157,9 @@ def test_they_are_made_anew_once_however_often_it_is_resumed(
 def test_what_cannot_be_revived_is_told(
     tmp_path: Path, train: Any, pictures: Any, speaking: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(UsageError, match=r"training\.reset_inactive_latents: needs training\.start"):
+    with pytest.raises(
+        UsageError, match=r"training\.reset_inactive_latents: needs training\.start"
+    ):
         train(tmp_path / "run", reset_inactive_latents=True)
     start = speaking(100.0, 100.0)
     deeper = LadderVAE.for_data(pictures, layers=(4, 2), hidden=(8, 8))

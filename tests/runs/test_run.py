@@ -250,5 +250,7 @@ def test_a_model_for_other_data_is_refused() -> None:
 
 
 def test_a_truth_value_is_not_the_number_that_it_equals() -> None:
-    assert differences({"reset_inactive_latents": True}, {"reset_inactive_latents": 1}) == ["reset_inactive_latents was True, is 1"]
+    assert differences({"reset_inactive_latents": True}, {"reset_inactive_latents": 1}) == [
+        "reset_inactive_latents was True, is 1"
+    ]
     assert differences({"reset_inactive_latents": 1}, {"reset_inactive_latents": 1}) == []

@@ -37,8 +37,6 @@ class Knowledge:
 
 
 NOTHING = Knowledge()
-
-
 """Everything about the graph is left to the data."""
 
 

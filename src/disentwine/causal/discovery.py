@@ -66,16 +66,10 @@ def checked_labels(labels: ArrayLike, names: Sequence[str]) -> FloatArray:
 
 MOST_ROWS = 10_000
 
-
 MOST_ROWS_LOCAL = 2_000
-
-
 """For more than five nodes, where thousands of regressions are made."""
 
-
 SMALLEST_WEIGHT = 1e-3
-
-
 """Of an edge whose cause explains nothing that the other causes do not."""
 
 

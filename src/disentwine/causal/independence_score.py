@@ -14,16 +14,10 @@ from disentwine.core.types import FloatArray
 
 DEGREE = 4
 
-
 GROUPS = 20
-
-
 """The rows are left out in so many groups to see how far an estimate is a matter of chance."""
 
-
 MOST = 1 - 1e-6
-
-
 """The largest squared correlation, so that information stays finite."""
 
 
@@ -94,20 +88,12 @@ def _nats(products: FloatArray) -> FloatArray:
 
 
 Dag = tuple[int, ...]
-
-
 """The parents of each node, as a number whose bits are the nodes: bit 2 set, node 2 is one."""
 
-
 OWN_NOISE = 0.2
-
-
 """s: a node with less noise of its own than this share of its standard deviation counts less."""
 
-
 DEPENDENT_CAUSE = 0.25
-
-
 """By so much an edge costs more when its cause is wholly explained by causes of its own."""
 
 

@@ -16,14 +16,9 @@ from disentwine.core.types import FloatArray
 from disentwine.errors import UsageError, warn
 
 LabelValues = tuple[tuple[float | str, ...], ...]
-
-
 """For each concept the names of its categories, or its least and greatest label."""
 
-
 RANGE_MARGIN = 0.1
-
-
 """How far beyond those of training other images' labels may well lie, as a share of their range."""
 
 

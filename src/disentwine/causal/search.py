@@ -14,20 +14,13 @@ from disentwine.causal.independence_score import Dag, Terms
 from disentwine.core.types import FloatArray
 
 EXHAUSTIVE = 5
-
-
 """Up to so many nodes all graphs are scored; there are 29,281 of five nodes, 3.8 million of six."""
-
 
 RESTARTS = 10
 
-
 LOCAL_STAGES = RESTARTS + 2
 
-
 Scores = dict[Dag, float]
-
-
 """Every graph that was looked at."""
 
 
@@ -165,10 +158,7 @@ def _bits(mask: int) -> list[int]:
 
 
 MOST_EVIDENCE = 1000
-
-
 """More rows than this make no surer: models are never true to the last nat."""
-
 
 MISFIT = 2.0
 

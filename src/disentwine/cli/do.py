@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Value = float | Callable[[Any], Any]
 
-
 SIGNS = {"": 1, "+": 1, "-": -1}
 
 

@@ -259,8 +259,6 @@ def capabilities(model: nn.Module) -> tuple[str, ...]:
 
 
 DISCRIMINATOR = "discriminator"
-
-
 """The submodule that a model plays against, and what its terms' names in a log begin with."""
 
 

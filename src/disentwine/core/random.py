@@ -24,8 +24,6 @@ def fixed_noise(seed: int) -> Iterator[None]:
 
 
 GENERATOR = threading.Lock()
-
-
 """Held while a model is built, which draws its first weights, and while pictures are drawn."""
 
 

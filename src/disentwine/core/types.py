@@ -11,50 +11,32 @@ from numpy.typing import NDArray
 
 Kind = Literal["continuous", "ordinal", "categorical", "binary"]
 
-
 SplitName = Literal["train", "validation", "test"]
-
 
 UInt8Array = NDArray[np.uint8]
 
-
 FloatArray = NDArray[np.float64]
-
 
 IndexArray = NDArray[np.int64]
 
-
 Do = Mapping[str, "float | FloatArray | Callable[[FloatArray], FloatArray]"]
-
-
 """An intervention: for each named factor a value, a value per image, or a function of the old one."""
 
-
 MOST = 2**31 - 1
-
-
 """What torch takes for a number of things; nobody has memory for as many."""
-
 
 Count = Annotated[int, Ge(1), Le(MOST)]
 
-
 NonNegativeInt = Annotated[int, Ge(0), Le(MOST)]
-
 
 Threads = Annotated[int, Ge(1), Le(1024)]
 
-
 Positive = Annotated[float, Gt(0)]
-
 
 NonNegative = Annotated[float, Ge(0)]
 
-
 Share = Annotated[float, Ge(0), Lt(1)]
 
-
 Probability = Annotated[float, Ge(0), Le(1)]
-
 
 PositiveShare = Annotated[float, Gt(0), Le(1)]

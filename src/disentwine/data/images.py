@@ -18,8 +18,6 @@ from disentwine.core.types import IndexArray, UInt8Array
 from disentwine.errors import DataError, StorageError, UsageError
 
 Binarise = Literal["none", "static", "dynamic"]
-
-
 """Leave images grey; draw all of them once; or draw training images anew in every batch."""
 
 
@@ -52,9 +50,7 @@ def binarised(images: UInt8Array, split: Mapping[str, IndexArray], *, how: Binar
 
 MAX_PIXELS = 50_000_000
 
-
 MAX_BYTES = 200_000_000
-
 
 SUFFIXES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 
@@ -63,9 +59,7 @@ SUFFIXES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 # huge picture is refused below rather than by a warning that a program may have switched off.
 _DECODERS = {b"\x89PNG\r\n\x1a\n": PngImageFile, b"\xff\xd8\xff": JpegImageFile}
 
-
 _ORIENTATION_TAG = 0x0112
-
 
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,

@@ -18,34 +18,20 @@ from disentwine.errors import DisentwineError, UsageError, did_you_mean
 from disentwine.metrics.registry import METRICS, Metric
 
 MEASURED_TOGETHER = {"mic": "mic-tic", "tic": "mic-tic"}
-
-
 """Scores that one metric answers with, by their own names."""
 
-
 MOST_NAMES = 256
-
-
 """Of one factor, for metrics that learn to tell them apart: of thousands it takes hours."""
 
-
 FEWEST_IMAGES = 10
-
-
 """With labels, for a score: with fewer it tells of chance alone."""
 
-
 TELL_FACTORS_APART = frozenset({"z-diff", "factor-vae", "dci", "modularity", "info-mec"})
-
-
 """Metrics that are 1 where there is a single factor, whatever the codes."""
-
 
 ONE_FACTOR = "it tells factors apart, and there is a single one that varies"
 
-
 NO_QUANTITIES = "it compares quantities, and these codes are names out of codebooks"
-
 
 MetricNames = Literal["all", "none"] | Sequence[str]
 
@@ -209,8 +195,6 @@ def _over_seeds(
 
 
 LIKELIHOOD = "log-likelihood"
-
-
 """A score of a model, not of its codes; measured only when asked for, since it takes long."""
 
 

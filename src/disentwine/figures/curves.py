@@ -34,9 +34,7 @@ from disentwine.figures.style import (
 
 Record = Mapping[str, Any]
 
-
 DECADES_FOR_LOG = 2
-
 
 STYLES: dict[str, dict[str, Any]] = {
     "train": {"color": BLUE, "linewidth": 1.6},
@@ -176,10 +174,7 @@ def _panel(axes: Axes, records: Sequence[Record], name: str) -> None:
 
 HEIGHT = 720
 
-
 MARKERS_APART = 0.03
-
-
 """How far, of a panel's diagonal: a long training has many points that are close together."""
 
 

@@ -16,15 +16,10 @@ from disentwine.figures.style import DPI, HAIRLINE, INK, LABEL, QUIET, SMALL, WI
 
 UInt8Array = NDArray[np.uint8]
 
-
 GAP, GROUP_GAP, LARGEST_SCALE = 10, 34, 6
 
-
 LINE = 27
-
-
 """Pixels that a line of a label needs."""
-
 
 BORDER = tuple(int(HAIRLINE[i : i + 2], 16) for i in (1, 3, 5))
 

@@ -11,8 +11,6 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 EXACT = 40.0
-
-
 """Beyond it softplus(l) and l are the same number, also with 64 bits."""
 
 

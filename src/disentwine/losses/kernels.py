@@ -59,10 +59,7 @@ def squared_distances(x: Tensor, y: Tensor) -> Tensor:
 
 AT_ONCE = 2**18
 
-
 ROUNDING = 1e-14
-
-
 """Of a mean of products of kernels, which are at most 1, in double precision."""
 
 

@@ -49,28 +49,16 @@ def gap_of_best_two(matrix: FloatArray) -> FloatArray:
 
 Answer = TypeVar("Answer")
 
-
 BINS = 20
-
-
 """Codes, and factors that are continuous, are cut into so many bins of equal width."""
 
-
 MOST_VALUES = 256
-
-
 """A factor with more distinct values than this counts as continuous."""
 
-
 FEW_VALUES = 64
-
-
 """The same for factors that a classifier must learn, which needs samples of each value."""
 
-
 DEAD = 1e-12
-
-
 """The square of a code's range, over that of its largest value, up to which it counts as constant:
 numbers of 32 bits are rounded by a little less."""
 

@@ -76,9 +76,7 @@ class Autoencoder(Model):
 
 Divergence = Literal["mmd", "gan"]
 
-
 HIDDEN_LAYERS = 4
-
 
 BETAS = (0.5, 0.999)
 

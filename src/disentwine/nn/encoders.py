@@ -12,14 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 ImageShape = tuple[int, int, int]
-
-
 """(height, width, channels)"""
 
-
 Between = Callable[[int], tuple[nn.Module, ...]]
-
-
 """What stands between two layers, the first of them that wide."""
 
 
@@ -138,8 +133,6 @@ def compact_decoder(
 
 
 Reduction = Literal[4, 8, 16]
-
-
 """Pixels of an image's side for one of the grid's."""
 
 
@@ -258,10 +251,7 @@ def mlp_decoder(in_features: int, image_shape: ImageShape) -> nn.Sequential:
 
 
 Network = Literal["compact", "normed", "standard", "mlp"]
-
-
 """`normed` is `compact` with normalised layers: it bears three times the learning rate."""
-
 
 ENCODERS: dict[Network, Callable[[ImageShape, int], nn.Module]] = {
     "compact": compact_encoder,
@@ -269,7 +259,6 @@ ENCODERS: dict[Network, Callable[[ImageShape, int], nn.Module]] = {
     "standard": standard_encoder,
     "mlp": mlp_encoder,
 }
-
 
 DECODERS: dict[Network, Callable[[int, ImageShape], nn.Module]] = {
     "compact": compact_decoder,

@@ -11,10 +11,7 @@ from torch.nn import functional as F
 
 Messages = Literal["attention", "neighbours"]
 
-
 LEAST = -15.0
-
-
 """How much less than to its favourite a node listens to the noise at least, in nats."""
 
 

@@ -64,14 +64,9 @@ def evaluation_mode(module: nn.Module) -> Iterator[None]:
 
 
 CHUNK = 256
-
-
 """How many pictures pass through a network at once, so that a whole data set needs little memory."""
 
-
 RANGE_MARGIN = 0.5
-
-
 """How far from [0, 1] resized pictures may lie; what is further was not brought there."""
 
 

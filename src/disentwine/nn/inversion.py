@@ -10,8 +10,6 @@ from torch import Tensor, nn
 from disentwine.nn.encoders import ImageShape
 
 STEP = 0.01
-
-
 """Of the differences that slopes are taken from: finer than what is read, coarser than rounding errors."""
 
 

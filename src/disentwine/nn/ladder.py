@@ -12,14 +12,9 @@ from disentwine.nn.distributions import DiagonalGaussian
 from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network
 
 SLOPE = 0.1
-
-
 """Of the leaky rectifier max(x, 0.1 x)."""
 
-
 LEAST_VARIANCE = 1e-5
-
-
 """Keeps the logarithm of a softplus finite."""
 
 

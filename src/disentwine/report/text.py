@@ -39,8 +39,6 @@ def duration(seconds: float) -> str:
 
 
 LETTERS = 24
-
-
 """Of names in one line of a label."""
 
 

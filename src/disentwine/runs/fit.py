@@ -35,25 +35,18 @@ from disentwine.core.random import fixed_noise
 
 Precision = Literal["32-true", "64-true", "bf16-mixed"]
 
-
 Device = Literal["auto", "cpu", "cuda", "mps"]
-
 
 ModelType = TypeVar("ModelType", bound=Model)
 
-
 OnSave = Callable[[Model, int], None]
 
-
 OF_LOOP = ("steps", "log_every", "save_every", "patience")
-
 
 OF_TRAINER = (
     *("steps", "batch_size", "learning_rate", "final_learning_rate", "weight_decay", "clip_norm"),
     *("averaged", "precision", "device"),
 )
-
-
 """Arguments of `fit` that decide when to do what, and those that decide an update."""
 
 
@@ -145,7 +138,9 @@ def fit(
         raise UsageError("; ".join(problems))
     # From here on as they were checked: what was a text, or a number of NumPy, is a plain number.
     steps, log_every, save_every, patience = itemgetter(*OF_LOOP)(training)
-    start, reset_inactive_latents, threads = itemgetter("start", "reset_inactive_latents", "threads")(training)
+    start, reset_inactive_latents, threads = itemgetter(
+        "start", "reset_inactive_latents", "threads"
+    )(training)
     seed = int(seed)
     for name in ("train", "validation"):
         if len(dataset.split[name]) == 0:

@@ -90,7 +90,9 @@ def reset_inactive(
     images = torch.from_numpy(dataset.images[evenly_spaced(dataset.split["train"], IMAGES)])
     weight = next(model.parameters())
     with fixed_noise(seed):
-        revived = cast(ResetsLatents, model).reset_inactive_latents(to_unit_range(images).to(weight), most=most)
+        revived = cast(ResetsLatents, model).reset_inactive_latents(
+            to_unit_range(images).to(weight), most=most
+        )
     if not revived:
         warn("training.reset_inactive_latents: the start uses all of its units, none was made anew")
     elif not silent:

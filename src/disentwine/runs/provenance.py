@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 ROWS = 4096
-
-
 """Images at a time."""
 
 

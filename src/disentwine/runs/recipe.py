@@ -21,6 +21,7 @@ from disentwine.data import DATASETS
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.models import MODELS
 
+
 def parse_options(words: Sequence[str]) -> dict[str, Any]:
     """Values by dotted key, read as YAML.
 
@@ -70,25 +71,15 @@ class _OnceEach(yaml.SafeLoader):
 
 SECTIONS = ("data", "model", "training", "seed")
 
-
 NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
-
-
 """Arguments of `fit` that are not part of a recipe's training section."""
-
 
 IN_MEMORY = "in-memory"
 
-
 LABELLED = "labelled"
-
-
 """Key of every data section: the share of images whose labels training sees, if not all."""
 
-
 ACTIONS = "actions"
-
-
 """Key of every data section: which actions there are, if not all; see `Dataset.with_transitions`."""
 
 
@@ -258,7 +249,9 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
     data_names = {cls: name for name, cls in DATASETS.items()}
     partly: dict[str, Any] = {} if dataset.labelled == 1 else {LABELLED: dataset.labelled}
     if dataset.action_spec != ActionSpec():
-        partly[ACTIONS] = schema_of(ActionSpec)(**asdict(dataset.action_spec)).model_dump(mode="json")
+        partly[ACTIONS] = schema_of(ActionSpec)(**asdict(dataset.action_spec)).model_dump(
+            mode="json"
+        )
     return Recipe(
         data={"name": data_names[type(dataset)], **arguments_of(dataset), **partly}
         if type(dataset) in data_names

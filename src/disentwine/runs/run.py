@@ -156,10 +156,7 @@ def find_runs(folder: Path) -> list[Run]:
 
 EVALUATION = "evaluation.json"
 
-
 SCORES = "scores.json"
-
-
 """What `disentwine evaluate` and reports keep, and what a study has measured of its own run."""
 
 

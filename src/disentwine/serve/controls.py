@@ -20,14 +20,9 @@ from disentwine.nn.images import to_unit_range
 from disentwine.serve.schema import Concept, LatentLayer
 
 STEPS = 200
-
-
 """A slider over numbers has at least so many positions."""
 
-
 REACH = 10
-
-
 """Values may be so many ranges away from those that training saw."""
 
 
@@ -121,8 +116,6 @@ def number(value: float) -> float | None:
 
 
 FIRST = 12
-
-
 """Sliders that are looked over at a glance."""
 
 

@@ -24,8 +24,6 @@ from disentwine.serve.loaded_run import MissingError, Opened
 from disentwine.serve.schema import RunSummary
 
 ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/[^/\s:;,'\"()]+)+")
-
-
 """A path from the root, but not one of an address on the web."""
 
 
@@ -85,8 +83,6 @@ def redact_paths(text: str, known: Iterable[PurePath] = ()) -> str:
 
 
 FRESH_SECONDS = 1.0
-
-
 """How long a run's weights are believed to be the newest."""
 
 

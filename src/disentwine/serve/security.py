@@ -14,14 +14,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 WAIT_SECONDS = 10.0
-
-
 """How long a request may take to begin, and an answer to be read on."""
 
-
 HEARING_SECONDS = 0.1
-
-
 """How long a connection is sure of its place, whoever else comes."""
 
 
@@ -115,21 +110,15 @@ class Connection(H11Protocol):
 
 MAX_BODY = 4_000_000
 
-
 MAX_JSON = 100_000
-
 
 BODY_SECONDS = 10.0
 
-
 MAX_REQUESTS = 256
-
 
 MAX_UPLOADS = 8
 
-
 UPLOADS = "/api/uploads"
-
 
 POLICY = "; ".join(
     (
@@ -145,7 +134,6 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-
 
 HEADERS = {
     "Content-Security-Policy": POLICY,

@@ -21,7 +21,6 @@ TYPES = {
     "woff2": "font/woff2",
 }
 
-
 INDEX = "index.html"
 
 

@@ -17,12 +17,9 @@ from disentwine.errors import DataError
 
 MAX_BYTES = 64_000_000
 
-
 MAX_PICTURES = 500
 
-
 MAX_PIXELS = 24_000_000
-
 
 Shape = tuple[int, int, int]
 
@@ -84,8 +81,6 @@ def decode(content: bytes, shape: Shape) -> UInt8Array:
 
 
 THUMBNAIL = 96
-
-
 """Longest side of a thumbnail, in pixels."""
 
 

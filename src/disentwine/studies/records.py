@@ -21,22 +21,13 @@ from disentwine.studies.learning_curves import read_course
 from disentwine.studies.trial import Outcome, Trial
 
 TRIALS = "trials"
-
-
 """The folder of records, among what is written of a study."""
 
-
 DIGITS = 5
-
-
 """Of numbers of a course in a record: they are only drawn."""
 
-
 LONGEST = 50_000
-
-
 """Characters of a detail of a score in a record: tables of all pixels are longer, and are not drawn."""
-
 
 IN_A_SCORE = {field.name for field in fields(Score)}
 

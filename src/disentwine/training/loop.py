@@ -10,14 +10,9 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
-
-
 """Names and numbers of glibc's `mallopt`."""
 
-
 MMAP_THRESHOLDS = (1 << 30, 32 << 20)
-
-
 """Blocks below this are reused; older versions of glibc refuse more than 32 MB."""
 
 

@@ -14,10 +14,7 @@ from disentwine.errors import CheckpointError
 
 WEIGHTS, TRAINING, STATE = "weights.safetensors", "training.safetensors", "state.json"
 
-
 ADAM = {"step", "exp_avg", "exp_avg_sq"}
-
-
 """What Adam remembers of each parameter."""
 
 

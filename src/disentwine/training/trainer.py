@@ -29,10 +29,7 @@ from disentwine.training.state import TRAINING, WEIGHTS, Checkpoint, load_weight
 
 GENERATORS = {"generator.cpu", "generator.cuda"}
 
-
 OWN = "weights."
-
-
 """What the names of a model's own weights begin with in a checkpoint that keeps their average."""
 
 

@@ -13,34 +13,21 @@ from disentwine.core.types import FloatArray, Kind
 from disentwine.errors import DataError, UsageError, did_you_mean
 
 NO_LABEL = frozenset(["", "-", "?", "na", "n/a", "#n/a", "null", "nan", "+nan", "-nan"])
-
-
 """What programs and people write into a cell that has no label, in lower case."""
 
-
 NONE = "none"
-
-
 """What they write as well, but may mean as a name: a face whose beard is "none"."""
 
-
 FOLDED = frozenset(["true", "false", "yes", "no", NONE])
-
-
 """Names that are the same in any case: spreadsheets write TRUE, Python writes True."""
-
 
 _MINUS = "\N{MINUS SIGN}"
 
-
 _EXPONENT = r"([eE][+-]?\d+)?"
-
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)" + _EXPONENT)
 
-
 _GROUPED = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(,\d{3})+)?(\.\d+)?" + _EXPONENT)
-
 
 _NOT_FINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 
@@ -101,13 +88,9 @@ def _plain(cell: str) -> str:
 
 LISTED = 10
 
-
 FEW = 20
 
-
 Where = Callable[[int], str]
-
-
 """What the user calls a row: its line in the file, or its index in the array."""
 
 

@@ -17,10 +17,7 @@ from disentwine.data.folder.columns import Problems, Where, check_kinds, number_
 from disentwine.errors import DataError, did_you_mean
 
 NO_CONCEPTS = ("file", "split")
-
-
 """Columns that are not concepts, whatever the case of their names."""
-
 
 Columns = Mapping[str, Sequence[str] | FloatArray]
 

@@ -21,14 +21,11 @@ from disentwine.errors import DataError
 
 BINARIZED_SOURCE = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/"
 
-
 BINARIZED_LICENCE = (
     "that of MNIST, CC BY-SA 3.0, (c) Y. LeCun and C. Cortes; cite them and the reference below"
 )
 
-
 PARTS = {"train": ("train", 50_000), "validation": ("valid", 10_000), "test": ("test", 10_000)}
-
 
 SIDE = 28
 
@@ -93,13 +90,9 @@ def _read_text(path: Path) -> UInt8Array:
 
 
 SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
-
-
 """Where PyTorch keeps a copy; the authors no longer serve their own."""
 
-
 LICENCE = "CC BY-SA 3.0, (c) Y. LeCun and C. Cortes; cite them"
-
 
 VALIDATION = 5_000
 

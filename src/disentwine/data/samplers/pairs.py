@@ -56,8 +56,6 @@ class Following:
 
 
 MOST_VALIDATION = 1024
-
-
 """Images, or pairs, that a validation looks at."""
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from disentwine.core.types import IndexArray
 
 VALIDATION_BATCH = 256
-
-
 """The most images of which the terms of a loss are measured at once."""
 
 

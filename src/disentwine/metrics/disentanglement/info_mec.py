@@ -25,8 +25,6 @@ from disentwine.metrics._inputs import (
 )
 
 FITTED = 2 / 3
-
-
 """The share of samples that models are fitted to; they are measured on the others."""
 
 
@@ -100,14 +98,9 @@ def _of_numbers(
 
 
 MOST_SAMPLES = 10_000
-
-
 """Enough for the nearest-neighbour estimate; larger tables are sampled."""
 
-
 LEAST_RANGE = 1 / 20
-
-
 """Of the largest range of a code; what stays within less is not used, as in the authors' own code."""
 
 

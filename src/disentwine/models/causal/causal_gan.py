@@ -25,10 +25,7 @@ from disentwine.nn.mechanisms import CausalController
 
 FEATURES = 128
 
-
 LEAST_SCALE = 0.1
-
-
 """Of the labelers, in standard deviations of a label: surer ones would outweigh the discriminator."""
 
 

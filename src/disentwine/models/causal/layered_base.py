@@ -38,10 +38,7 @@ def median_image_logits(dataset: Dataset) -> Tensor:
 
 
 FREQUENCIES = 1
-
-
 """Of what mechanisms see: with more, they bend between the few values that a cause takes in training."""
-
 
 ERROR_PACE = 0.01
 

@@ -20,41 +20,24 @@ from disentwine.nn.layered_decoder import Box
 
 SAMPLES = 800
 
-
 RARE = 30
-
-
 """Images to look at, at least, in which a label has another value than its most frequent one."""
-
 
 RIDGE = 1e-3
 
-
 SLACK = 0.05
-
-
 """A set explains a pixel when it falls short of all concepts together by no more of its variance; what
 none explains more of is noise."""
 
-
 SURE = 3.0
-
-
 """Standard errors by which the fits of two sets differ that are not equally good."""
 
-
 ROUNDING = 1e-12
-
-
 """A variance that equal numbers have as well, by rounding; one step of a pixel in one image has more."""
-
 
 MOST_SETS = 100
 
-
 LIVELY, FAINT, LEAST_SHARE = 0.02, 0.002, 0.03
-
-
 """Pixels that vary more than the first share of the liveliest one's variance decide the groups, and
 those above the second are given to one; sets that fewer than the third choose are noise."""
 
@@ -202,16 +185,10 @@ def _explained(u: FloatArray, y: NDArray[np.floating]) -> tuple[FloatArray, Floa
 
 GROUPS_FROM = 2000
 
-
 HIDDEN = 0.05
-
-
 """Of a channel's variance: where the mean of all channels has less, it hides what changes."""
 
-
 REACH = 32
-
-
 """A painter may paint this share of the image's height beyond the pixels that are its own."""
 
 

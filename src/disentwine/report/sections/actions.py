@@ -106,10 +106,7 @@ def graphs_of(model: Any, images: UInt8Array) -> Figure:
 
 REPEATS = 5
 
-
 MEAN_OF = 64
-
-
 """Images that masks and graphs are a mean of."""
 
 

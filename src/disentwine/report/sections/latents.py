@@ -110,13 +110,9 @@ def save_matrices(found: Evaluation, folder: Path) -> Iterator[Path]:
 
 MOST_ROWS, MOST_BARS = 12, 32
 
-
 DEVIATIONS = np.linspace(-2, 2, 9)
 
-
 RANKS = ("commonest", "2nd", "3rd", *(f"{i}th" for i in range(4, 10)))
-
-
 """Names of a unit that are shown."""
 
 

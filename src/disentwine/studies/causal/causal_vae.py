@@ -35,7 +35,6 @@ from disentwine.studies.trial import Outcome, Trial
 
 SNAPPED = "flow-snapped"
 
-
 REMARKS = (
     "*How to read it.* Error over that of reconstructions says what an intervention adds, and not how good "
     "a picture is: a model that paints badly has a low one. Look at the share of doing nothing, and at the "
@@ -53,7 +52,6 @@ REMARKS = (
     "say why.",
 )
 
-
 DATA_REMARKS = {
     SNAPPED: "*flow-snapped*: the scenes of flow with water and hole ending at whole pixels "
     "(`data.pixel_snapping=true`), as in their authors' images: "
@@ -66,7 +64,6 @@ DATA_REMARKS = {
     "graph suffers.",
 }
 
-
 DRAWINGS = (
     "*Drawings* show every length exactly, also between two pixels (`data.pixel_snapping=false`). "
     "A page of this "
@@ -75,16 +72,10 @@ DRAWINGS = (
     "models in layers is from before opacity rose evenly and mechanisms were fitted by the likelihood of "
     "their noise: its numbers do not compare with these."
 )
-
-
 """For the studies whose pages were made before the defaults changed, so that the two are not mixed up."""
 
-
 PAPERS_N = 100
-
-
 """Images that the paper's noise floor of 20 to 35 % hints at; see `metrics.mine`."""
-
 
 SUBSETS = 20
 
@@ -101,15 +92,10 @@ class Row:
 
 DECAY = ("training.learning_rate=.003", "training.final_learning_rate=.0001")
 
-
 CLOSE = ("model.label_std=.1", *DECAY)
 
-
 CLOSE_NOTE = "labels tied closely"
-
-
 """The paper's own prior, N(u, 1), ties codes to labels by a few nats, where pixels weigh hundreds."""
-
 
 ROWS = (
     Row(
@@ -135,16 +121,10 @@ ROWS = (
     Row("causal-vae-unsup", 600),
     Row("beta-vae", 600, ("model.beta=4",)),
 )
-
-
 """Updates are as many as let all rows together take less than an hour on two cores."""
 
-
 QUICKLY = {"ladder-vae": ("model.warm_up_steps=10",)}
-
-
 """What a quick look changes besides: a warm-up that is over before its updates are."""
-
 
 READ_CLOSELY = (
     "model.abduction=least-squares",
@@ -153,18 +133,11 @@ READ_CLOSELY = (
     "training.final_learning_rate=null",
 )
 
-
 READ_CLOSELY_NOTE = "concepts read by least squares"
-
-
 """The weights of the first row, with one update that changes nothing: only images are read anew."""
 
-
 REDRAWN = {SNAPPED: ("data.name=flow", "data.pixel_snapping=true")}
-
-
 """The same scenes, in which water and hole end at whole pixels, which hide what is between."""
-
 
 PUBLISHED_IMAGES = {
     "pendulum-authors": (),
@@ -173,18 +146,13 @@ PUBLISHED_IMAGES = {
     "celeba-beard": ("data.limit=20000",),
 }
 
-
 ON_PUBLISHED_IMAGES = (replace(ROWS[0], steps=500), replace(ROWS[1], steps=1000))
-
-
 """On images that are read from files, where they are at hand, by one seed: the authors' are larger."""
-
 
 CONCEPTS = {
     "pendulum": ("pendulum_angle", "light_angle", "shadow_length", "shadow_position"),
     "flow": ("ball_size", "water_height", "hole", "flow"),
 }
-
 
 PUBLISHED: Published = {
     (system, data, metric): value
@@ -207,8 +175,6 @@ PUBLISHED: Published = {
     for data in (data, f"{data}-authors")
     for metric, value in (("mic", mic), ("tic", tic))
 }
-
-
 """CausalVAE, M. Yang et al., 2021, Table 1."""
 
 

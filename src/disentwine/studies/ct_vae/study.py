@@ -34,7 +34,6 @@ REMARKS = (
     "without rows of actions. Pictures are of one seed.",
 )
 
-
 DATA_REMARKS = {
     "dsprites-rerender": (
         "*dsprites-rerender*: the 737,280 scenes of dSprites drawn anew, not their authors' file."
@@ -54,24 +53,14 @@ DATA_REMARKS = {
     ),
 }
 
-
 Setting = tuple[str, str, tuple[str, ...]]
-
-
 """Data set, recipe and what is changed in it."""
 
-
 ONE_ACTION = ("model.repeats=null", "model.repeats_from=null", "model.repeats_weight=null")
-
-
 """Without rows of actions."""
 
-
 OWN: Setting = ("shapes3d", "ct-vae-shapes3d", ())
-
-
 """What is drawn here, and so is always at hand."""
-
 
 SETTINGS: tuple[Setting, ...] = (
     ("dsprites", "ct-vae-dsprites", ()),
@@ -83,23 +72,16 @@ SETTINGS: tuple[Setting, ...] = (
     ("cars3d", "ct-vae-cars3d", ()),
     ("sprites-lpc", "ct-vae-sprites", ()),
 )
-
-
 """The longest first, so that no core waits for it at the end."""
 
-
 SAME = dict.fromkeys(("dsprites", "dsprites-rerender", "shapes2d"), "dsprites")
-
-
 """Settings of the same pictures, of which the first that is at hand is taken."""
-
 
 SMALL: Setting = (
     "shapes3d",
     "ct-vae-shapes3d",
     ("data.hues=3", "data.scales=4", "data.orientations=5"),
 )
-
 
 VARIANTS = {
     "the paper's options": (
@@ -122,22 +104,14 @@ VARIANTS = {
         *ONE_ACTION,
     ),
 }
-
-
 """What is compared on one data set and with one seed; losses have the weights of the recipe in all."""
-
 
 COMPARED_ON = "cars3d"
 
-
 WEIGHED = "action-accuracy-weighed"
 
-
 SINGLE = "single actions"
-
-
 """The note of trainings without the rows of actions that some recipes have, with one seed too."""
-
 
 QUICK = (
     "training.steps=16",
@@ -145,7 +119,6 @@ QUICK = (
     "model.repeats_from=12",
     "training.batch_size=16",
 )
-
 
 PUBLISHED: Published = {
     ("ct-vae", data, metric): value
@@ -158,15 +131,10 @@ PUBLISHED: Published = {
     )
     for metric, value in (("action-accuracy", action), ("factor-accuracy", factor))
 }
-
-
 """Disentanglement of Latent Representations via Causal Interventions, G. Gendron, M. Witbrock and
 G. Dobbie, 2023, Table 1. Other pictures of the same factors, such as our own, have no number there."""
 
-
 PAIRS_OF_THE_PAPER = {"cars3d": {"car": 30.0, "azimuth": 6.0, "elevation": 1.0}}
-
-
 """How often its pairs are of which factor (section 4.1; which is which, we take from how many values each
 has). Ours are of all alike, so what is told right is also weighed as theirs are."""
 

@@ -46,13 +46,9 @@ from disentwine.studies.tables import Column
 from disentwine.studies.trial import Outcome, Trial
 
 OWN_DATA = "attributes"
-
-
 """A folder in `DISENTWINE_DATA` with the user's own pictures, and a table of their attributes."""
 
-
 CELEBA = ("data.name=celeba", "data.limit=50000")
-
 
 ATTRIBUTES = {
     "Arched_Eyebrows": (0.718, 0.716, 0.716, 0.716, 0.737),
@@ -69,7 +65,6 @@ ATTRIBUTES = {
     "Wearing_Lipstick": (0.830, 0.824, 0.806, 0.796, 0.847),
 }
 
-
 ROWS = (
     ("vae", ""),
     ("beta-vae", "beta 2"),
@@ -77,20 +72,14 @@ ROWS = (
     ("beta-vae", "beta 8"),
     ("dip-vae-i", "lambda 2"),
 )
-
-
 """Rows of Table 2, which are the columns of `ATTRIBUTES`."""
-
 
 IN_TABLE_2: Published = {
     (system, "celeba", f"attribute-accuracy:{name}", note): values[i]
     for name, values in ATTRIBUTES.items()
     for i, (system, note) in enumerate(ROWS)
 }
-
-
 """Variational Inference of Disentangled Latent Concepts, A. Kumar et al., 2018, table 2."""
-
 
 ATTRIBUTE_COLUMNS = [
     Column("all", "attribute-accuracy", form=".1%"),
@@ -136,41 +125,24 @@ def _attribute_row(
 
 BETAS = (2, 4, 8, 16, 25, 32, 60, 64, 100, 128, 200, 256)
 
-
 LAMBDAS = (1, 2, 5, 10, 20, 50, 100, 500)
-
-
 """What the paper varies; 60 is of its table."""
 
-
 CURVE = {"beta-vae": (16, 128), "dip-vae-i": (1, 5, 50, 500), "dip-vae-ii": (50,)}
-
-
 """The second stage: with the table's, enough points to see each curve; the fourth adds all others."""
 
-
 OF_EVERY_SEED = {"beta-vae": 16}
-
-
 """Points of the second stage that have every seed, for a choice that is not one of luck."""
-
 
 ANNEALED = (("dip-vae-ii", "lambda 500"),)
 
-
 WOKEN = {("dip-vae-i", "lambda 10"): 2, ("dip-vae-ii", "lambda 5"): 1}
-
-
 """What else is trained with a divergence that weighs most at first, or after such a training, see
 `annealed` and `woken`; beside the beta-VAEs. DIP-VAE-I, which is to use all of its units, learns for twice as
 long: after the usual time the error of validation images was falling still."""
 
-
 LARGEST_FOR_SMALL_BATCH = 20
-
-
 """For larger lambdas of DIP-VAE-I the noise of a covariance over 64 codes would weigh most."""
-
 
 TABLE = {
     ("vae", ""): (0.813, 0.0417, 0.0017),
@@ -181,13 +153,9 @@ TABLE = {
     ("dip-vae-ii", "lambda 500"): (0.980, 0.5253, 0.0079),
 }
 
-
 METRICS = ("z-diff-no-shape-svm", "sap", "reconstruction-error")
-
-
 """Which factors its Z-diff is of, the paper does not say. Without the shape, as in the paper of the
 beta-VAE whose score it is, the rows of its baselines come out; with it all are far below."""
-
 
 IN_TABLE_1: Published = {
     (name, data, metric, note): value
@@ -197,16 +165,10 @@ IN_TABLE_1: Published = {
     for data in DATA
 }
 
-
 PUBLISHED: Published = {**IN_TABLE_1, **IN_TABLE_2}
-
-
 """Variational Inference of Disentangled Latent Concepts, A. Kumar et al., 2018, tables 1 and 2."""
 
-
 TIMES = {"factor-vae": 16, "beta-tcvae": 14, "wae-mmd": 17, "wae-gan": 11}
-
-
 """That these are trained_longer by, to take an hour and a half on one core."""
 
 

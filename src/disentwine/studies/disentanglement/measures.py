@@ -28,28 +28,16 @@ from disentwine.studies.learning_curves import costs, read_course, scores_after
 from disentwine.studies.trial import Baseline, Outcome
 
 MINUTES = (10, 30, 90)
-
-
 """When the score of a training is told."""
 
-
 LIMIT, WATCHED_IMAGES = 10_000, 2_000
-
-
 """Most images to measure on, in the end and at a checkpoint."""
 
-
 POINTS, FEW_POINTS = (10_000, 5_000), (2_000, 1_000)
-
-
 """Points to learn and to test the classifier of Z-diff: of codes, and of thousands of pixels."""
 
-
 MANY_PAIRS = 200
-
-
 """Z-diff is also told of more pairs a point than usual (64): neither paper says how many it took."""
-
 
 WATCHED = ("z-diff", "z-diff-no-shape", "sap", "sap-all-units", "reconstruction-error")
 

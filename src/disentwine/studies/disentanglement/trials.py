@@ -10,62 +10,36 @@ from disentwine.data.published.dsprites import places
 from disentwine.studies.trial import Trial
 
 STEPS = 10_000
-
-
 """Updates of a training at batches of 64: five minutes on one core."""
-
 
 NETWORK = (
     "model.network=normed",
     "training.learning_rate=.003",
     "training.final_learning_rate=.0003",
 )
-
-
 """What learns most in that time (`benchmarks/networks.py`)."""
-
 
 LARGE_BATCH = ("training.batch_size=256",)
 
-
 STEPS_OF_LARGE_BATCH = 3_000
-
-
 """The same time at batches of 256, for penalties on moments, whose noise falls with the batch."""
 
-
 START_BETA, FALLING = 60, 0.3
-
-
 """Where the divergence's weight begins in an annealed training, and the share of it until it has fallen."""
 
-
 RISING = 0.2
-
-
 """The share of a usual training after which the divergence of a woken one has its full weight."""
-
 
 SMOKE_STEPS = 20
 
-
 LONG = "long"
-
-
 """How the notes of long trainings end."""
 
-
 SAVES = 10
-
-
 """Checkpoints of a training; at each of them it is measured."""
 
-
 LONG_SAVES, LONG_TIMES = 45, 18
-
-
 """Of a training of an hour and a half on one core: its checkpoints, and what it is of a usual one."""
-
 
 DATA: Mapping[str, tuple[str, ...]] = {
     "dsprites-grid": ("data.name=dsprites", "data.variant=grid"),
@@ -73,14 +47,9 @@ DATA: Mapping[str, tuple[str, ...]] = {
     "dsprites-rerender": ("data.name=dsprites", "data.variant=rerender"),
     "shapes2d": ("data.name=shapes2d",),
 }
-
-
 """Where the same scene comes from: 46,080 real images, all real ones, all redrawn, all our own."""
 
-
 RECIPES = {"infogan": "infogan-shapes2d", "factor-vae": "factor-vae-shapes2d"}
-
-
 """Recipes of systems that are trained in a way of their own."""
 
 
