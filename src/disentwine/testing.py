@@ -64,7 +64,7 @@ def check_model(
         ):
             check(build, batch)
         _check_images(build(), batch.x)
-        _check_pictures(build(), image_shape)
+        _check_decoded_images(build(), image_shape)
         _check_double(build(), batch, estimated)
 
 
@@ -253,7 +253,7 @@ def _check_images(model: Model, x: Tensor) -> None:
         )
 
 
-def _check_pictures(model: Model, image_shape: tuple[int, int, int]) -> None:
+def _check_decoded_images(model: Model, image_shape: tuple[int, int, int]) -> None:
     pictures = np.random.default_rng(0).integers(0, 256, (IMAGES, *image_shape), dtype=np.uint8)
     x = torch.from_numpy(pictures).permute(0, 3, 1, 2) / 255
     codes, images = model.represent(x), model.reconstruct(x).permute(0, 2, 3, 1)

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from disentwine.causal import Graph, discover, residuals
 from disentwine.causal.constraints import limits
-from disentwine.causal.independence_score import Terms, information, rank_basis
+from disentwine.causal.independence_score import IndependenceScore, information, rank_basis
 from disentwine.causal.residuals import leave_one_out_residuals
 from disentwine.causal.search import LOCAL_STAGES, all_scores, local_scores
 from disentwine.data.synthetic.flow import GRAPH as FLOW
@@ -194,7 +194,7 @@ def test_of_a_known_graph_edges_count_and_not_their_weights() -> None:
 def test_local_search_finds_what_all_graphs_would() -> None:
     for seed in range(3):
         x, names, _ = labels("flow", seed, 0.1)
-        terms, free = Terms(x, seed=0), limits(names)
+        terms, free = IndependenceScore(x, seed=0), limits(names)
         local = local_scores(terms, free, rng=np.random.default_rng(0))
         every = all_scores(terms, free)
         assert min(local.values()) == pytest.approx(min(every.values()))
@@ -204,7 +204,7 @@ def test_local_search_finds_what_all_graphs_would() -> None:
 def test_every_stage_of_the_search_is_told() -> None:
     stages: list[int] = []
     local_scores(
-        Terms(labels("flow", 0, 0.1)[0], seed=0),
+        IndependenceScore(labels("flow", 0, 0.1)[0], seed=0),
         limits(tuple("abcd")),
         rng=np.random.default_rng(0),
         on_stage=lambda: stages.append(1),
@@ -226,8 +226,8 @@ def test_seven_nodes_within_limits() -> None:
 
 def test_there_are_543_graphs_of_four_nodes_and_25_of_three() -> None:
     x, names, _ = labels("flow", 0, 0.1)
-    assert len(all_scores(Terms(x, seed=0), limits(names))) == 543
-    assert len(all_scores(Terms(x[:, :3], seed=0), limits(names[:3]))) == 25
+    assert len(all_scores(IndependenceScore(x, seed=0), limits(names))) == 543
+    assert len(all_scores(IndependenceScore(x[:, :3], seed=0), limits(names[:3]))) == 25
 
 
 def test_residuals_explain_curves_and_no_noise() -> None:

@@ -9,7 +9,7 @@ from PIL import Image
 
 from disentwine import CTVAE, VAE, CausalVAE, LayeredCausalVAE, data, fit, load_run
 from disentwine.cli.do import read_values
-from disentwine.data.splits import examples
+from disentwine.data.splits import display_order
 
 
 @pytest.fixture(scope="module")
@@ -75,14 +75,14 @@ def test_actions_are_done_one_after_the_other(command: Any, runs: Path) -> None:
     assert answer.code == 0, answer.err
     assert "t-0 after +floor_hue, -scale, +scale" in answer.out
     run = load_run(runs / "acting")
-    picture = run.dataset.images[examples(run.dataset.split)[0]]
+    picture = run.dataset.images[display_order(run.dataset.split)[0]]
     acted = run.model.apply(picture, ["+floor_hue", "-scale", "+scale"])
     np.testing.assert_array_equal(np.asarray(Image.open("acted.png")), acted)
 
 
 def test_actions_beyond_the_last_value_are_told(command: Any, runs: Path) -> None:
     scale = load_run(runs / "acting").dataset
-    first = scale.factors[examples(scale.split)[0], scale.names.index("scale")]
+    first = scale.factors[display_order(scale.split)[0], scale.names.index("scale")]
     grid = np.unique(scale.column("scale"))
     room = int((grid > first).sum())
     for more, told in ((0, False), (1, True)):
@@ -132,7 +132,7 @@ def test_a_test_image_is_taken_by_its_name_on_the_page(command: Any, runs: Path)
     answer = command("do", runs / "causal", "t-0", "light_angle=60", "--out", "moved.png")
     assert answer.code == 0, answer.err
     pendulum = data.Pendulum(size=32)
-    picture = pendulum.images[examples(pendulum.split)[0]]
+    picture = pendulum.images[display_order(pendulum.split)[0]]
     moved = load_run(runs / "causal").model.do(picture, light_angle=60)
     np.testing.assert_array_equal(np.asarray(Image.open("moved.png")), moved)
     assert "resized" not in answer.out
@@ -160,7 +160,7 @@ def test_why_there_are_no_test_images_is_said(command: Any, runs: Path, tmp_path
 
 def test_actions_are_told_from_two_pictures(command: Any, runs: Path) -> None:
     run = load_run(runs / "acting")
-    first, second = (run.dataset.images[i] for i in examples(run.dataset.split)[:2])
+    first, second = (run.dataset.images[i] for i in display_order(run.dataset.split)[:2])
     Image.fromarray(second).save("after.png")
     answer = command("retrieve", runs / "acting", "t-0", "after.png")
     assert answer.code == 0, answer.err
@@ -204,7 +204,7 @@ def test_categories_are_set_by_name(command: Any, coloured: Path) -> None:
     assert "red" in row
     assert command("do", coloured, "t-0", "colour=3").code == 0
     run = load_run(coloured)
-    expected = run.model.do(run.dataset.images[examples(run.dataset.split)[0]], colour=3)
+    expected = run.model.do(run.dataset.images[display_order(run.dataset.split)[0]], colour=3)
     for name in ("counterfactual.png", "counterfactual-2.png"):
         np.testing.assert_array_equal(np.asarray(Image.open(name)), expected)
 

@@ -22,7 +22,7 @@ from PIL.PngImagePlugin import PngInfo
 from disentwine.core.random import fixed_noise
 from disentwine.data import MNIST
 from disentwine.data.arrays import Arrays
-from disentwine.data.images import binarised, read_picture, shrink, write_picture
+from disentwine.data.images import binarised, read_image, shrink, write_image
 from disentwine.data.published import mnist as binarized_mnist
 from disentwine.data.published.mnist import BinarizedMNIST
 from disentwine.errors import DataError, StorageError, UsageError
@@ -190,14 +190,14 @@ def png_header(width: int, height: int, depth: int = 8, colour: int = 2) -> byte
 @pytest.mark.parametrize("suffix", ["png", "PNG"])
 def test_what_is_written_is_read_back(tmp_path: Path, channels: int, suffix: str) -> None:
     array = noise(5, 7, channels)
-    write_picture(tmp_path / f"a.{suffix}", array)
-    assert (read_picture(tmp_path / f"a.{suffix}", channels=channels) == array).all()
+    write_image(tmp_path / f"a.{suffix}", array)
+    assert (read_image(tmp_path / f"a.{suffix}", channels=channels) == array).all()
     assert [file.name for file in tmp_path.iterdir()] == [f"a.{suffix}"]
 
 
 def test_a_picture_of_the_right_size_is_left_as_it_is() -> None:
     array = noise(16, 16)
-    assert (read_picture(encode(Image.fromarray(array), "PNG"), size=16) == array).all()
+    assert (read_image(encode(Image.fromarray(array), "PNG"), size=16) == array).all()
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "LA", "I;16"])
@@ -210,7 +210,7 @@ def test_every_png_mode_keeps_its_grey(mode: str, size: int | None, channels: in
         assert image.mode == "I;16"
     else:
         image = Image.new("L", (9, 9), level).convert(mode)
-    read = read_picture(encode(image, "PNG"), size=size, channels=channels)
+    read = read_image(encode(image, "PNG"), size=size, channels=channels)
     side = size or 9
     assert read.shape == (side, side, channels)
     assert read.dtype == np.uint8
@@ -220,7 +220,7 @@ def test_every_png_mode_keeps_its_grey(mode: str, size: int | None, channels: in
 def test_sixteen_bit_colour_keeps_its_high_byte() -> None:
     row = b"\x00" + struct.pack(">3H", 0xFF00, 0x8000, 0x0100) * 4
     body = png_chunk(b"IDAT", zlib.compress(row * 4)) + png_chunk(b"IEND", b"")
-    read = read_picture(png_header(4, 4, depth=16) + body)
+    read = read_image(png_header(4, 4, depth=16) + body)
     assert (read == [255, 128, 1]).all()
 
 
@@ -239,17 +239,17 @@ def test_transparency_is_laid_over_white(kind: str) -> None:
         pixels = zlib.compress((b"\x00" + struct.pack(">4H", *[1000] * 4)) * 4)
         body = png_chunk(b"IDAT", pixels) + png_chunk(b"IEND", b"")
         content = png_header(4, 4, depth=16, colour=0) + key + body
-    assert (read_picture(content) == 255).all()
-    assert (read_picture(content, size=2) == 255).all()
+    assert (read_image(content) == 255).all()
+    assert (read_image(content, size=2) == 255).all()
 
 
 def test_half_transparent_black_over_white_is_grey() -> None:
     content = encode(Image.new("RGBA", (4, 4), (0, 0, 0, 128)), "PNG")
-    assert (read_picture(content) == 127).all()
+    assert (read_image(content) == 127).all()
 
 
 def test_cmyk_red_is_red() -> None:
-    read = read_picture(encode(Image.new("CMYK", (16, 16), (0, 255, 255, 0)), "JPEG"), size=8)
+    read = read_image(encode(Image.new("CMYK", (16, 16), (0, 255, 255, 0)), "JPEG"), size=8)
     assert np.abs(read.astype(int) - [255, 0, 0]).max() < 12
 
 
@@ -266,25 +266,25 @@ def test_the_orientation_is_applied(orientation: int, kind: str, size: int | Non
     content = encode(Image.fromarray(array), kind, exif=exif, **options)
     with Image.open(BytesIO(content)) as image:
         upright = np.asarray(ImageOps.exif_transpose(image))
-    assert np.abs(read_picture(content, size=size).astype(int) - upright).max() <= 8
+    assert np.abs(read_image(content, size=size).astype(int) - upright).max() <= 8
 
 
 def test_orientation_swaps_height_and_width() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
-    assert read_picture(encode(Image.new("RGB", (30, 10)), "JPEG", exif=exif)).shape == (30, 10, 3)
+    assert read_image(encode(Image.new("RGB", (30, 10)), "JPEG", exif=exif)).shape == (30, 10, 3)
 
 
 def test_the_centre_square_is_taken() -> None:
     array = np.zeros((10, 30, 3), np.uint8)
     array[:, 10:20] = 255
-    assert (read_picture(encode(Image.fromarray(array), "PNG"), size=5) == 255).all()
+    assert (read_image(encode(Image.fromarray(array), "PNG"), size=5) == 255).all()
 
 
 def test_resizing_is_antialiased() -> None:
     stripes = np.zeros((64, 64, 3), np.uint8)
     stripes[:, ::2] = 255
-    small = read_picture(encode(Image.fromarray(stripes), "PNG"), size=8)
+    small = read_image(encode(Image.fromarray(stripes), "PNG"), size=8)
     assert np.abs(small[:, 1:-1].astype(int) - 128).max() < 12
 
 
@@ -292,18 +292,18 @@ def test_a_large_jpeg_resizes_as_the_whole_does() -> None:
     x = np.linspace(0, 255, 1200).astype(np.uint8)
     image = Image.fromarray(np.stack([np.tile(x, (1200, 1))] * 3, axis=2))
     whole = np.asarray(image.resize((32, 32), Image.Resampling.BICUBIC)).astype(int)
-    assert np.abs(read_picture(encode(image, "JPEG", quality=95), size=32) - whole).max() <= 4
+    assert np.abs(read_image(encode(image, "JPEG", quality=95), size=32) - whole).max() <= 4
 
 
 def test_one_pixel_becomes_a_plain_square() -> None:
     content = encode(Image.new("RGB", (1, 1), (1, 2, 3)), "PNG")
-    assert (read_picture(content, size=8) == [1, 2, 3]).all()
+    assert (read_image(content, size=8) == [1, 2, 3]).all()
 
 
 def test_an_animation_gives_its_first_frame() -> None:
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "lime", "blue")]
     content = encode(frames[0], "PNG", save_all=True, append_images=frames[1:])
-    assert (read_picture(content) == [255, 0, 0]).all()
+    assert (read_image(content) == [255, 0, 0]).all()
 
 
 @pytest.mark.parametrize("side", [7_100, 10_000, 13_000, 50_000, 2**31 - 1])
@@ -314,7 +314,7 @@ def test_a_huge_picture_is_refused_from_its_header(side: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(DataError, match=r"the picture: .*megapixels; save it smaller"):
-            read_picture(content, size=8)
+            read_image(content, size=8)
     assert time.perf_counter() - begin < 1
     assert tracemalloc.get_traced_memory()[1] < 5_000_000
     tracemalloc.stop()
@@ -325,7 +325,7 @@ def test_a_huge_jpeg_is_refused_from_its_header() -> None:
     start = content.index(b"\xff\xc0") + 5
     content[start : start + 4] = struct.pack(">HH", 60_000, 60_000)
     with pytest.raises(DataError, match="60000 x 60000 pixels"):
-        read_picture(bytes(content), size=8)
+        read_image(bytes(content), size=8)
 
 
 def test_text_that_would_unpack_to_much_is_refused() -> None:
@@ -334,7 +334,7 @@ def test_text_that_would_unpack_to_much_is_refused() -> None:
     pixels = png_chunk(b"IDAT", zlib.compress(bytes(4))) + png_chunk(b"IEND", b"")
     tracemalloc.start()
     with contextlib.suppress(DataError):
-        read_picture(content + pixels)
+        read_image(content + pixels)
     assert tracemalloc.get_traced_memory()[1] < 20_000_000
     tracemalloc.stop()
 
@@ -342,11 +342,11 @@ def test_text_that_would_unpack_to_much_is_refused() -> None:
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
 def test_a_truncated_picture_is_never_taken_for_a_whole_one(kind: str) -> None:
     content = encode(Image.fromarray(noise(24, 24)), kind)
-    whole = read_picture(content)
+    whole = read_image(content)
     refused = 0
     for end in range(len(content)):
         try:
-            assert (read_picture(content[:end]) == whole).all()
+            assert (read_image(content[:end]) == whole).all()
         except DataError:
             refused += 1
     assert refused >= len(content) - 20  # only what follows the last pixel may be lacking
@@ -367,7 +367,7 @@ def test_no_damage_raises_anything_but_a_data_error(kind: str) -> None:
         places = generator.integers(3, min(200, len(content)), 3)
         damaged[places] = generator.integers(0, 256, 3)
         with contextlib.suppress(DataError):
-            assert read_picture(damaged.tobytes(), size=8).shape == (8, 8, 3)
+            assert read_image(damaged.tobytes(), size=8).shape == (8, 8, 3)
 
 
 @pytest.mark.parametrize("kind", ["GIF", "BMP", "TIFF", "WEBP", "PPM", "ICO"])
@@ -375,33 +375,33 @@ def test_other_formats_are_refused_by_their_content(tmp_path: Path, kind: str) -
     path = tmp_path / "named.png"
     path.write_bytes(encode(Image.new("RGB", (16, 16)), kind))
     with pytest.raises(DataError, match=r"named\.png: neither PNG nor JPEG"):
-        read_picture(path)
+        read_image(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"<svg/>", b"%!PS-Adobe-3.0 EPSF-3.0"])
 def test_text_is_refused(content: bytes) -> None:
     with pytest.raises(DataError, match="neither PNG nor JPEG"):
-        read_picture(content)
+        read_image(content)
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.png", "a\0b.png"):
         with pytest.raises(DataError, match="no such picture"):
-            read_picture(path)
+            read_image(path)
     with pytest.raises(DataError, match="is a folder"):
-        read_picture(tmp_path)
+        read_image(tmp_path)
 
 
 def test_wrong_arguments_are_named(tmp_path: Path) -> None:
     content = encode(Image.new("L", (4, 4)), "PNG")
     with pytest.raises(UsageError, match="channels=4"):
-        read_picture(content, channels=4)
+        read_image(content, channels=4)
     with pytest.raises(UsageError, match="size=0"):
-        read_picture(content, size=0)
+        read_image(content, size=0)
     with pytest.raises(UsageError, match=r"\.gif"):
-        write_picture(tmp_path / "a.gif", noise(4, 4))
+        write_image(tmp_path / "a.gif", noise(4, 4))
     for wrong in (noise(4, 4, 2), noise(4, 4).astype(float), noise(0, 4)):
         with pytest.raises(UsageError, match="uint8 of"):
-            write_picture(tmp_path / "a.png", wrong)
+            write_image(tmp_path / "a.png", wrong)
     with pytest.raises(StorageError, match="cannot be written"):
-        write_picture(tmp_path / "no" / "a.png", noise(4, 4))
+        write_image(tmp_path / "no" / "a.png", noise(4, 4))

@@ -11,7 +11,7 @@ import pytest
 
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.data import Arrays, DSprites, Pendulum, Shapes3D, transitions
-from disentwine.data.factor_grid import Steps
+from disentwine.data.factor_grid import FactorGrid
 from disentwine.data.lazy_images import every_combination
 from disentwine.data.splits import random_split
 from disentwine.errors import DataError, UsageError
@@ -100,10 +100,10 @@ def test_factors_may_be_held_that_do_not_act():
     free = transitions(dataset, factors=("angle",))
     x, y, _ = free.pairs["train"].T
     assert (dataset.factors[x, 0] != dataset.factors[y, 0]).any(), "what is not held may differ"
-    steps = Steps(some.dataset)
+    steps = FactorGrid(some.dataset)
     for image in range(0, len(dataset), 7):
-        assert steps.alike(dataset.factors[image]).tolist() == [image]
-    assert len(steps.alike(np.array([99.0, 0.0, 0.0]))) == 0
+        assert steps.matching(dataset.factors[image]).tolist() == [image]
+    assert len(steps.matching(np.array([99.0, 0.0, 0.0]))) == 0
     for factors in ("size", ()):
         with pytest.raises(UsageError, match=r"in a list, such as \['size'\]; got"):
             dataset.with_transitions(factors=factors)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from disentwine.data import Shapes3D
-from disentwine.data.factor_grid import Steps
+from disentwine.data.factor_grid import FactorGrid
 from disentwine.data.transitions import transitions
 from disentwine.evaluation.actions import action_scores, leak_scores, walk_scores
 from disentwine.evaluation.probes import Reader
@@ -37,7 +37,7 @@ class Oracle:
         if x.ndim == 3:
             return self.apply(x[None], action, times=times)[0]
         several = [action] if isinstance(action, int) else action
-        steps = Steps(DATA)
+        steps = FactorGrid(DATA)
         places = np.array([self._where(image) for image in x])
         for a in list(several) * times:
             factor = int(PAIRS.factor_of_action[a])
@@ -54,7 +54,7 @@ class Oracle:
 
 
 def test_steps_lead_to_the_image_with_one_factor_moved():
-    steps = Steps(DATA)
+    steps = FactorGrid(DATA)
     images = np.arange(len(DATA))
     for factor in (0, 1):
         for by in (-2, 1):
@@ -71,7 +71,7 @@ def test_steps_go_round_where_the_pairs_do():
     hues = Shapes3D(hues=3, scales=2, orientations=2)
     last = np.array([len(hues) - 1])
     for cyclic, there in ((True, True), (False, False)):
-        steps = Steps(transitions(hues, cyclic=cyclic).dataset)
+        steps = FactorGrid(transitions(hues, cyclic=cyclic).dataset)
         assert (steps.moved(last, 0, 1)[0] >= 0) == there
 
 
@@ -168,7 +168,7 @@ def test_no_more_is_drawn_than_there_is(monkeypatch):
 
 def test_a_picture_that_differs_in_more_is_not_called_real():
     free = DATA.with_transitions(factors=(DATA.names[1],))
-    rows = real_rows(free, Steps(free), 19, times=1)  # in the third row and the fourth column
+    rows = real_rows(free, FactorGrid(free), 19, times=1)  # in the third row and the fourth column
     blank_or_real = [(row[0] == 255).all() for row in rows]
     assert len(rows) == 2
     assert all(blank_or_real), "the first image with that column is of another row"
@@ -183,7 +183,7 @@ def test_images_without_labels_are_not_drawn():
 
 
 def test_what_the_data_do_not_have_is_left_blank():
-    rows = real_rows(DATA, Steps(DATA), 6, times=2)
+    rows = real_rows(DATA, FactorGrid(DATA), 6, times=2)
     assert np.array_equal(rows[0, 1], DATA.images[22])
     assert np.array_equal(rows[2, 0], DATA.images[7])
     assert (rows[2, 1] == 255).all()

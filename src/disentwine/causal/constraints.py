@@ -41,7 +41,7 @@ NOTHING = Knowledge()
 
 
 @dataclass(frozen=True)
-class Limits:
+class GraphConstraints:
     """The graphs that prior knowledge leaves.
 
     Arguments:
@@ -68,11 +68,11 @@ class Limits:
             for parents, allowed, required in zip(dag, *self.parent_masks, strict=True)
         )
 
-    def without(self, cause: int, effect: int) -> Limits:
+    def without(self, cause: int, effect: int) -> GraphConstraints:
         """The same, and this edge forbidden."""
         allowed = self.allowed.copy()
         allowed[cause, effect] = False
-        return Limits(allowed, self.required)
+        return GraphConstraints(allowed, self.required)
 
 
 def limits(
@@ -81,7 +81,7 @@ def limits(
     required: Iterable[Edge] = (),
     forbidden: Iterable[Edge] = (),
     tiers: Sequence[Sequence[str]] = (),
-) -> Limits:
+) -> GraphConstraints:
     """Prior knowledge in terms of names, or an error where no graph can meet it.
 
     Arguments:
@@ -104,7 +104,7 @@ def limits(
     if cycle := find_cycle(must):
         path = " -> ".join(names[i] for i in cycle)
         raise UsageError(f"required: the edges make a cycle, {path}; remove one of them")
-    return Limits(~(cannot | late | np.eye(len(names), dtype=bool)), must)
+    return GraphConstraints(~(cannot | late | np.eye(len(names), dtype=bool)), must)
 
 
 def bits_of_columns(matrix: NDArray[np.bool_]) -> Dag:

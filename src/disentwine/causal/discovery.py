@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from disentwine.causal.constraints import Limits, bits_of_columns, limits
+from disentwine.causal.constraints import GraphConstraints, bits_of_columns, limits
 from disentwine.causal.graph import Edge, Graph
-from disentwine.causal.independence_score import Dag, Terms
+from disentwine.causal.independence_score import Dag, IndependenceScore
 from disentwine.causal.search import (
     EXHAUSTIVE,
     LOCAL_STAGES,
@@ -85,7 +85,7 @@ def discover(
     seed: int = 0,
     progress: bool | None = None,
 ) -> Graph:
-    """The graph whose exogenous terms are the least dependent (see `Terms` for the score).
+    """The graph whose exogenous terms are the least dependent (see `IndependenceScore` for the score).
 
     All graphs of up to five nodes are compared; more nodes are searched by hill climbing. Effects
     may be nonlinear and may be determined by their causes, so long as noise is additive (two-valued
@@ -135,8 +135,8 @@ def discover(
     # On matrices this small a second thread of the linear algebra only gets in the way.
     with bar, threadpool_limits(limits=1):
 
-        def learn(table: FloatArray) -> tuple[Terms, Dag, FloatArray]:
-            terms = Terms(table, seed=seed)
+        def learn(table: FloatArray) -> tuple[IndependenceScore, Dag, FloatArray]:
+            terms = IndependenceScore(table, seed=seed)
             scores = _scores(terms, bounds, given, rng, bar.advance)
             chosen = given or min(scores, key=scores.__getitem__)
             return terms, chosen, edge_confidence(terms, scores)
@@ -148,8 +148,8 @@ def discover(
 
 
 def _scores(
-    terms: Terms,
-    bounds: Limits,
+    terms: IndependenceScore,
+    bounds: GraphConstraints,
     given: Dag | None,
     rng: np.random.Generator,
     on_stage: Callable[[], None],
@@ -180,7 +180,7 @@ def _parents(known: Graph | nx.DiGraph, names: tuple[str, ...]) -> Dag:
     return bits_of_columns(Graph.from_networkx(edges, names).adjacency)
 
 
-def _weights(terms: Terms, dag: Dag) -> FloatArray:
+def _weights(terms: IndependenceScore, dag: Dag) -> FloatArray:
     weights = np.zeros((terms.k, terms.k))
     for effect, parents in enumerate(dag):
         for cause in range(terms.k):

@@ -147,11 +147,11 @@ class Graph:
         below = nx.descendants(self.to_networkx(), name)
         return tuple(node for node in self.order if node in below)
 
-    def following(self, held: Iterable[str]) -> tuple[str, ...]:
+    def affected_by(self, held: Iterable[str]) -> tuple[str, ...]:
         """All that interventions on several nodes move, causes first: what is held follows nothing.
 
         >>> chain = Graph.from_edges(("a", "b", "c"), [("a", "b"), ("b", "c")])
-        >>> chain.following(["a"]), chain.following(["a", "b"])
+        >>> chain.affected_by(["a"]), chain.affected_by(["a", "b"])
         (('b', 'c'), ('c',))
         """
         held = set(held)

@@ -97,7 +97,7 @@ DEPENDENT_CAUSE = 0.25
 """By so much an edge costs more when its cause is wholly explained by causes of its own."""
 
 
-class Exogenous(NamedTuple):
+class NodeNoise(NamedTuple):
     """The noise of one node, given its parents.
 
     Arguments:
@@ -111,7 +111,7 @@ class Exogenous(NamedTuple):
     weight: float
 
 
-class Terms:
+class IndependenceScore:
     r"""How dependent a graph leaves the exogenous terms $u_i$ of its nodes, and what its edges cost.
 
     $$\sum_{i<j} w_i w_j I(u_i, u_j) + \lambda \sum_{p \to c} [1 + \tfrac14 (1 - v_p)],
@@ -134,7 +134,7 @@ class Terms:
         self._seed = seed
         self._binary = [len(np.unique(column)) == 2 for column in x.T]
         self._residuals: dict[int, FloatArray] = {}
-        self._exogenous: dict[tuple[int, int], Exogenous] = {}
+        self._exogenous: dict[tuple[int, int], NodeNoise] = {}
         self._pairs: dict[tuple[int, int, int, int], float] = {}
         self._groups: dict[tuple[int, int, int, int], FloatArray] = {}
 
@@ -185,7 +185,7 @@ class Terms:
         a, b = self.exogenous(i, i_parents), self.exogenous(j, j_parents)
         return a.weight * b.weight * information(a.basis, b.basis)
 
-    def exogenous(self, node: int, parents: int) -> Exogenous:
+    def exogenous(self, node: int, parents: int) -> NodeNoise:
         """The exogenous term of a node with these parents."""
         key = node, parents
         if key not in self._exogenous:
@@ -196,7 +196,7 @@ class Terms:
                 x = self._x[:, node]
                 rng = np.random.default_rng([self._seed, node])
                 u = randomised_residual(x > 0, (x - u - x.min()) / np.ptp(x), rng=rng)
-            self._exogenous[key] = Exogenous(rank_basis(u), v, w)
+            self._exogenous[key] = NodeNoise(rank_basis(u), v, w)
         return self._exogenous[key]
 
     def _residual(self, node: int, parents: int) -> FloatArray:

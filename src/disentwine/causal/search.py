@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.causal.constraints import Limits
-from disentwine.causal.independence_score import Dag, Terms
+from disentwine.causal.constraints import GraphConstraints
+from disentwine.causal.independence_score import Dag, IndependenceScore
 from disentwine.core.types import FloatArray
 
 EXHAUSTIVE = 5
@@ -24,7 +24,7 @@ Scores = dict[Dag, float]
 """Every graph that was looked at."""
 
 
-def all_scores(terms: Terms, limits: Limits) -> Scores:
+def all_scores(terms: IndependenceScore, limits: GraphConstraints) -> Scores:
     """Score every acyclic graph within the limits."""
     k = terms.k
     dags = _all_dags(k)
@@ -40,8 +40,8 @@ def all_scores(terms: Terms, limits: Limits) -> Scores:
 
 
 def local_scores(
-    terms: Terms,
-    limits: Limits,
+    terms: IndependenceScore,
+    limits: GraphConstraints,
     *,
     rng: np.random.Generator,
     on_stage: Callable[[], None] = lambda: None,
@@ -68,7 +68,7 @@ def local_scores(
     return scores
 
 
-def climb(terms: Terms, limits: Limits, start: Dag, scores: Scores) -> Dag:
+def climb(terms: IndependenceScore, limits: GraphConstraints, start: Dag, scores: Scores) -> Dag:
     """Take the best single change of an edge until none is better; `scores` gets what was met."""
 
     best = start
@@ -84,7 +84,7 @@ def climb(terms: Terms, limits: Limits, start: Dag, scores: Scores) -> Dag:
         best = better
 
 
-def neighbours(dag: Dag, limits: Limits) -> Iterator[Dag]:
+def neighbours(dag: Dag, limits: GraphConstraints) -> Iterator[Dag]:
     """Graphs within the limits that differ in one edge: added, removed or turned."""
     for child in range(len(dag)):
         for cause in range(len(dag)):
@@ -136,7 +136,7 @@ def _all_dags(k: int) -> NDArray[np.int64]:
     return np.asarray(dags[left == 0], dtype=np.int64)
 
 
-def _perturbed(dag: Dag, limits: Limits, rng: np.random.Generator) -> Dag:
+def _perturbed(dag: Dag, limits: GraphConstraints, rng: np.random.Generator) -> Dag:
     for _ in range(len(dag)):
         options = list(neighbours(dag, limits))
         if options:
@@ -163,7 +163,7 @@ MOST_EVIDENCE = 1000
 MISFIT = 2.0
 
 
-def edge_confidence(terms: Terms, scores: Scores) -> FloatArray:
+def edge_confidence(terms: IndependenceScore, scores: Scores) -> FloatArray:
     r"""The chance of each edge against its reverse and its absence, (k, k) of [cause, effect].
 
     For each pair of nodes let $g$ be the best graph scored with the edge, with its reverse or with
@@ -220,5 +220,5 @@ def jackknife(without: FloatArray) -> float:
     return float(without.std() * math.sqrt(groups - 1))
 
 
-def _evidence_cost(terms: Terms, dag: Dag) -> float:
+def _evidence_cost(terms: IndependenceScore, dag: Dag) -> float:
     return terms.dependence(dag) + terms.edge_cost * sum(parents.bit_count() for parents in dag)

@@ -23,7 +23,7 @@ def named_image(name: Path, run: Run) -> tuple[UInt8Array, str]:
         name: a file, or "t-0" and so on.
         run: whose model it is for, and whose data test images come from.
     """
-    from disentwine.data.images import read_picture
+    from disentwine.data.images import read_image
     from disentwine.errors import UsageError
 
     model: Any = run.model
@@ -36,9 +36,9 @@ def named_image(name: Path, run: Run) -> tuple[UInt8Array, str]:
             f"{run.path} was trained on {height}x{width} images, which are not square, so that files "
             "cannot be fitted; name a test image, such as t-0"
         )
-    whole = read_picture(name, channels=channels).shape
+    whole = read_image(name, channels=channels).shape
     told = f"of {whole[1]}x{whole[0]} pixels the centre square was resized to {width}x{height}"
-    picture = read_picture(name, size=height, channels=channels)
+    picture = read_image(name, size=height, channels=channels)
     return picture, told if whole[:2] != (height, width) else ""
 
 
@@ -62,13 +62,13 @@ def _test_image(name: Path, run: Run) -> UInt8Array | None:
 
 def index_of(name: Path, run: Run) -> int | None:
     """The place of the test image that "t-0" and so on name, as the page does; None for any other name."""
-    from disentwine.data.splits import examples
+    from disentwine.data.splits import display_order
     from disentwine.errors import UsageError
 
     number = re.fullmatch(r"t-(\d+)", str(name))
     if number is None or name.exists():
         return None
-    held_out = examples(run.dataset.split)
+    held_out = display_order(run.dataset.split)
     if int(number[1]) >= len(held_out):
         at_hand = f"{len(held_out):,} are at hand, from t-0 on"
         raise UsageError(f"there is no test image {name}: {at_hand}")

@@ -42,7 +42,7 @@ def do(
 ) -> None:
     """Draw what a picture would have been, had concepts been different; or is after actions."""
     from disentwine.core.capabilities import AppliesActions, Intervenes
-    from disentwine.data.images import write_picture
+    from disentwine.data.images import write_image
     from disentwine.errors import UsageError
     from disentwine.runs.run import load_run
 
@@ -62,7 +62,7 @@ def do(
     else:
         after = model.apply(picture, values)
     target = out or _free_name()
-    write_picture(target, after)
+    write_image(target, after)
     if isinstance(model, Intervenes):
         _print_concepts(str(image), model, data_of(loaded), picture, wanted, values_after)
     else:
@@ -80,9 +80,9 @@ def do(
 
 def _leading_on(dataset: Dataset, place: int, actions: Sequence[str]) -> int:
     """How many of some actions on an image lead to values that occur, one upon the other."""
-    from disentwine.data.factor_grid import Steps
+    from disentwine.data.factor_grid import FactorGrid
 
-    steps, row = Steps(dataset), dataset.factors[place]
+    steps, row = FactorGrid(dataset), dataset.factors[place]
     for done, action in enumerate(actions):
         after = steps.step(row, dataset.names.index(action[1:]), SIGNS[action[:1]])
         if after is None:
@@ -109,7 +109,7 @@ def _print_concepts(
         return names.get(round(float(value), 4), f"{value:.4g}")
 
     units = {factor.name: factor.unit for factor in dataset.spec} if dataset else {}
-    follows = set(model.graph.following(wanted))
+    follows = set(model.graph.affected_by(wanted))
     told = zip(model.concept_names, model.concepts(picture), values_after, strict=True)
     rows = [
         (

@@ -108,7 +108,7 @@ class AppliesActions(Protocol):
 
 
 @runtime_checkable
-class Scores(Protocol):
+class EstimatesLikelihood(Protocol):
     """The likelihood of images can be estimated, by importance sampling."""
 
     def log_weights(self, x: Tensor, *, samples: int) -> Tensor:
@@ -241,7 +241,7 @@ CAPABILITIES: dict[str, type] = {
     "generates": Generates,
     "intervenes": Intervenes,
     "transitions": AppliesActions,
-    "scores": Scores,
+    "scores": EstimatesLikelihood,
     "layered": Hierarchical,
     "opposed": Adversarial,
     "varies one factor": VariesOneFactor,

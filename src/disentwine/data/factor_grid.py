@@ -13,7 +13,7 @@ from disentwine.errors import UsageError
 MOST_COMBINATIONS = 2**62
 
 
-class Steps:
+class FactorGrid:
     """The images of a data set by their place on the grid of the factors that act.
 
     Arguments:
@@ -28,8 +28,8 @@ class Steps:
         key: (n,) a number for each combination of levels and of these, -1 without labels.
 
     >>> from disentwine.testing import small_grid
-    >>> steps = Steps(small_grid((8, 8, 1)))  # 8 x 8, the second factor changing fastest
-    >>> steps.moved(np.array([0, 7]), 1, 1)
+    >>> steps = FactorGrid(small_grid((8, 8, 1)))  # 8 x 8, the second factor changing fastest
+    >>> steps.neighbours(np.array([0, 7]), 1, 1)
     array([ 1, -1])
     """
 
@@ -68,12 +68,12 @@ class Steps:
             return after % self.sizes[i]
         return np.where((after >= 0) & (after < self.sizes[i]), after, -1)
 
-    def reach(self, images: IndexArray, *, times: int) -> IndexArray:
+    def steps_available(self, images: IndexArray, *, times: int) -> IndexArray:
         """How often each action, "+" and "-" of each factor in turn, can be done, (n, actions) and at
         most `times`.
 
         >>> from disentwine.testing import small_grid
-        >>> Steps(small_grid((8, 8, 1))).reach(np.array([0, 7]), times=5)
+        >>> FactorGrid(small_grid((8, 8, 1))).steps_available(np.array([0, 7]), times=5)
         array([[5, 0, 5, 0],
                [5, 0, 0, 5]])
         """
@@ -83,7 +83,7 @@ class Steps:
         reach: IndexArray = np.minimum(room, times).reshape(len(images), -1)
         return reach
 
-    def moved(self, images: IndexArray, factor: int, by: IndexArray | int) -> IndexArray:
+    def neighbours(self, images: IndexArray, factor: int, by: IndexArray | int) -> IndexArray:
         """The images in which a factor is `by` steps further and all others that act, or are held, are the
         same, or -1.
 
@@ -106,7 +106,7 @@ class Steps:
         an image of it; None beyond the end of a grid, and for factors that do not act.
 
         >>> from disentwine.testing import small_grid
-        >>> Steps(small_grid((8, 8, 1))).step(np.array([2.0, 6.0]), 1, 1)
+        >>> FactorGrid(small_grid((8, 8, 1))).step(np.array([2.0, 6.0]), 1, 1)
         array([2., 7.])
         """
         here = np.flatnonzero(self.grids.get(factor, np.empty(0)) == row[factor])
@@ -119,11 +119,11 @@ class Steps:
         after[factor] = self.grids[factor][place]
         return after
 
-    def alike(self, row: FloatArray) -> IndexArray:
+    def matching(self, row: FloatArray) -> IndexArray:
         """The images whose factors that act, or are held, are those of a row of the factor table.
 
         >>> from disentwine.testing import small_grid
-        >>> Steps(small_grid((8, 8, 1))).alike(np.array([2.0, 6.0]))
+        >>> FactorGrid(small_grid((8, 8, 1))).matching(np.array([2.0, 6.0]))
         array([22])
         """
         levels = [np.searchsorted(grid, row[column]) for column, grid in self.grids.items()]

@@ -72,7 +72,7 @@ _UPRIGHT = {
 }
 
 
-def read_picture(
+def read_image(
     source: str | os.PathLike[str] | bytes,
     *,
     size: int | None = None,
@@ -92,7 +92,7 @@ def read_picture(
 
     >>> content = BytesIO()
     >>> Image.new("CMYK", (40, 20), (0, 0, 0, 255)).save(content, "JPEG")
-    >>> read_picture(content.getvalue(), size=8).shape
+    >>> read_image(content.getvalue(), size=8).shape
     (8, 8, 3)
     """
     check_format(size, channels)
@@ -191,7 +191,7 @@ def _eight_bits(image: Image.Image) -> Image.Image:
     return image.convert("L" if image.mode in ("1", "L") else "RGB")
 
 
-def write_picture(path: str | os.PathLike[str], array: UInt8Array) -> None:
+def write_image(path: str | os.PathLike[str], array: UInt8Array) -> None:
     """Write (height, width, 1 or 3) or (height, width) bytes as the PNG or JPEG that `path` names.
 
     The file appears whole or not at all.

@@ -40,12 +40,12 @@ def evenly_spaced(indices: IndexArray, limit: int) -> IndexArray:
     return indices[np.linspace(0, len(indices) - 1, limit).astype(np.int64)]
 
 
-def sampled(indices: IndexArray, limit: int) -> IndexArray:
+def random_subset(indices: IndexArray, limit: int) -> IndexArray:
     """At most so many of the indices, at random but always the same, in their order.
 
     Unlike a stride, it takes no sides in a sorted grid, whose values a stride can tie together.
 
-    >>> sampled(np.arange(10), 3)
+    >>> random_subset(np.arange(10), 3)
     array([5, 6, 9])
     """
     if len(indices) <= limit:
@@ -54,10 +54,10 @@ def sampled(indices: IndexArray, limit: int) -> IndexArray:
     return indices[np.sort(chosen)]
 
 
-def examples(split: Mapping[str, IndexArray]) -> IndexArray:
+def display_order(split: Mapping[str, IndexArray]) -> IndexArray:
     """Held-out images to show, in an order that is random but always the same: t-0, t-1 and so on.
 
-    >>> examples({"train": np.arange(4), "validation": np.arange(0), "test": np.arange(4, 7)})
+    >>> display_order({"train": np.arange(4), "validation": np.arange(0), "test": np.arange(4, 7)})
     array([6, 4, 5])
     """
     parts = (split[name] for name in ("test", "validation", "train"))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from disentwine.core.dataset import ActionSpec, Dataset, Transitions
 from disentwine.core.types import IndexArray
-from disentwine.data.factor_grid import Steps
+from disentwine.data.factor_grid import FactorGrid
 from disentwine.errors import DataError
 
 
@@ -67,7 +67,7 @@ def transitions(
     )
     if action_spec != dataset.action_spec:
         dataset = dataset.with_transitions(**vars(action_spec))
-    steps = Steps(dataset)
+    steps = FactorGrid(dataset)
     rng = np.random.default_rng(seed)
     pairs = {}
     for part in ("train", "validation", "test"):

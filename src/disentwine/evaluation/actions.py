@@ -12,7 +12,7 @@ from disentwine.core.capabilities import AppliesActions
 from disentwine.core.dataset import Dataset, Transitions
 from disentwine.core.score import Score
 from disentwine.core.types import IndexArray, UInt8Array
-from disentwine.data.factor_grid import Steps
+from disentwine.data.factor_grid import FactorGrid
 from disentwine.data.transitions import transitions
 from disentwine.errors import DataError, UsageError
 from disentwine.evaluation.probes import Reader
@@ -95,7 +95,7 @@ def walk(model: AppliesActions, pairs: Transitions, *, seed: int = 0) -> Walked 
         seed: of the choice of images.
     """
     dataset = pairs.dataset
-    steps = Steps(dataset)
+    steps = FactorGrid(dataset)
     rng = np.random.default_rng(seed)
     found = [
         (factor, *taken)
@@ -137,7 +137,7 @@ def walk_scores(model: Any, pairs: Transitions, *, seed: int = 0) -> list[Score]
 
 
 def walks(
-    steps: Steps, pairs: Transitions, images: IndexArray, factor: int
+    steps: FactorGrid, pairs: Transitions, images: IndexArray, factor: int
 ) -> list[tuple[int, list[int], list[int]]]:
     """(image, five actions, where each leads) for images from which a factor can be moved."""
     up, down = (
@@ -152,10 +152,10 @@ def walks(
         path: list[int] = []
         ends: list[int] = []
         while len(path) < WALK:
-            there = int(steps.moved(np.array([here]), factor, direction)[0])
+            there = int(steps.neighbours(np.array([here]), factor, direction)[0])
             if there < 0:
                 direction = -direction
-                there = int(steps.moved(np.array([here]), factor, direction)[0])
+                there = int(steps.neighbours(np.array([here]), factor, direction)[0])
             if there < 0:
                 break
             path.append(up if direction > 0 else down)

@@ -17,7 +17,7 @@ from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
 from disentwine.core.types import IndexArray
 from disentwine.data.samplers.shuffled import shuffled, validation_batches
-from disentwine.data.splits import sampled
+from disentwine.data.splits import random_subset
 from disentwine.errors import DataError
 from disentwine.evaluation.actions import score_actions
 from disentwine.evaluation.baselines import baseline_codes
@@ -234,7 +234,7 @@ def evaluate_baseline(
 def held_out(dataset: Dataset, limit: int) -> tuple[str, IndexArray]:
     """Name and indices of the images to evaluate on, at most `limit` of the split."""
     for name in ("test", "validation"):
-        indices = sampled(dataset.split[name], limit)
+        indices = random_subset(dataset.split[name], limit)
         if len(indices) > 0:
             return name, indices
     raise DataError("the test and validation splits are empty: give the data set more images")

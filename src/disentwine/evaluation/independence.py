@@ -20,7 +20,7 @@ TESTED, DECODED = 500, 64
 
 
 @runtime_checkable
-class Exogenous(Protocol):
+class HasExogenousLatents(Protocol):
     """A code of what labels do not say, and a decoder that should lose nothing of it."""
 
     def exogenous(self, x: Tensor, u: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ def exogenous_scores(
         seed: of the permutations.
     """
     labelled = indices[np.isfinite(dataset.factors[indices]).all(axis=1)]
-    if not isinstance(model, Exogenous) or len(labelled) < 2:
+    if not isinstance(model, HasExogenousLatents) or len(labelled) < 2:
         return []
     some = evenly_spaced(labelled, TESTED)
     batch = BatchSource.like(model, dataset).take(some)

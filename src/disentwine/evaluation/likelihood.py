@@ -9,7 +9,7 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from disentwine.core.capabilities import Scores
+from disentwine.core.capabilities import EstimatesLikelihood
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
 from disentwine.core.random import fixed_noise
@@ -59,9 +59,9 @@ def log_likelihood(
     >>> log_likelihood(model, pictures, np.arange(4), samples=10).n
     4
     """
-    if not isinstance(model, Scores):
+    if not isinstance(model, EstimatesLikelihood):
         raise UsageError(f"{type(model).__name__} has no log_weights, so it gives no likelihood")
-    scores: Scores = model
+    scores: EstimatesLikelihood = model
     source = BatchSource.like(model, dataset)
     model.eval()
 
@@ -97,7 +97,7 @@ def with_likelihood(found: Evaluation, run: Run, *, samples: int = 100) -> Evalu
         samples: draws of z an image.
     """
     name = "log-likelihood"
-    if not isinstance(run.model, Scores):
+    if not isinstance(run.model, EstimatesLikelihood):
         reason = f"{run.recipe.model['name']} cannot tell how likely an image is"
         return replace(found, skipped={**found.skipped, name: reason})
     start = perf_counter()

@@ -121,10 +121,10 @@ def answer_in_kind(
             needed = shape or getattr(module, "image_shape", None)
             if isinstance(x, Tensor) and x.is_floating_point():
                 if x.ndim != 4:
-                    raise _not_pictures(x)
+                    raise _not_images(x)
                 _check_shape((*x.shape[2:], x.shape[1]), needed)
                 if len(x) and (x.min() < -RANGE_MARGIN or x.max() > 1 + RANGE_MARGIN):
-                    raise _not_pictures(x)
+                    raise _not_images(x)
                 return answer(x.to(next(module.parameters())), slice(0, len(x))).to(x.device)
             pictures, single = _as_stack(x)
             _check_shape(tuple(pictures.shape[1:]), needed)
@@ -141,7 +141,7 @@ def answer_in_kind(
     return array[0] if single else array
 
 
-def check_pictures(x: Any, shape: tuple[int, ...]) -> None:
+def check_images(x: Any, shape: tuple[int, ...]) -> None:
     """Refuse what are no images of a shape (height, width, channels), see `accepts_images`."""
     if isinstance(x, Tensor) and x.is_floating_point() and x.ndim == 4:
         _check_shape((*x.shape[2:], x.shape[1]), shape)
@@ -152,7 +152,7 @@ def check_pictures(x: Any, shape: tuple[int, ...]) -> None:
 def _as_stack(x: Any) -> tuple[Tensor, bool]:
     pictures = x if isinstance(x, Tensor) else _from_array(x)
     if pictures.dtype != torch.uint8 or pictures.ndim not in (3, 4):
-        raise _not_pictures(pictures)
+        raise _not_images(pictures)
     if len(pictures) == 0:
         raise UsageError("images: the stack is empty; give at least one image")
     return (pictures[None], True) if pictures.ndim == 3 else (pictures, False)
@@ -165,7 +165,7 @@ def _from_array(x: Any) -> Tensor:
         raise UsageError(f"images must be arrays or tensors; got {type(x).__name__}") from None
 
 
-def _not_pictures(x: Tensor) -> UsageError:
+def _not_images(x: Tensor) -> UsageError:
     return UsageError(
         "images must be uint8 arrays (height, width, channels) or a stack of them, or float "
         f"tensors (n, channels, height, width) in [0, 1]; got {x.dtype} of shape {tuple(x.shape)}"
@@ -177,6 +177,6 @@ def _check_shape(shape: tuple[int, ...], needed: tuple[int, ...] | None) -> None
     if needed is not None and shape != tuple(needed):
         raise UsageError(
             f"images must be {' x '.join(map(str, needed))} (height x width x channels) for this "
-            f"model, got {' x '.join(map(str, shape))}; `read_picture` of "
+            f"model, got {' x '.join(map(str, shape))}; `read_image` of "
             "`disentwine.data.images` resizes files"
         )

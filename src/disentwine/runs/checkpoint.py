@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from torch import Tensor, nn
+from torch import Tensor
+
 from disentwine.errors import CheckpointError, warn
 from disentwine.runs.storage import (
     canonical_json,
@@ -20,10 +21,7 @@ from disentwine.runs.storage import (
     sweep_half_written,
     write_folder_atomically,
 )
-from disentwine.training.state import WEIGHTS
-from disentwine.training.state import TRAINING
-from disentwine.training.state import STATE
-from disentwine.training.state import Checkpoint
+from disentwine.training.state import STATE, TRAINING, WEIGHTS, Checkpoint
 
 FORMAT = 1
 

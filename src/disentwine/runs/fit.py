@@ -7,31 +7,28 @@ from contextlib import ExitStack, contextmanager
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, TypeVar
+
 import torch
 from pydantic import StrictBool
-from disentwine.core.capabilities import Adversarial, VariesOneFactor, LogsScalars
+
+from disentwine.core.capabilities import Adversarial, LogsScalars, VariesOneFactor
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model, check_fits
-from disentwine.core.types import Count, NonNegative, Positive, Threads
+from disentwine.core.random import fixed_noise
 from disentwine.core.schema import check, schema_of
+from disentwine.core.types import Count, NonNegative, Positive, Threads
+from disentwine.data.samplers.one_factor import with_batches_for
 from disentwine.errors import DataError, DivergenceError, Interrupted, UsageError, warn
 from disentwine.progress import ProgressBar
 from disentwine.runs.checkpoint import checkpoint_path, checkpoint_steps
-from disentwine.runs.provenance import fingerprint
-from disentwine.runs.recorder import Recorder, MemoryRecorder, RunRecorder
-from disentwine.training.loop import keep_freed_memory
-from disentwine.data.samplers.one_factor import with_batches_for
-from disentwine.runs.session import lock_run
-from disentwine.runs.recipe import NOT_IN_RECIPES, check_options, recipe_of, seed_problems
-from disentwine.runs.run import Run, is_run
-from disentwine.training.loop import PoliteStop
 from disentwine.runs.init_weights import begin_with, check_resets, reset_inactive
+from disentwine.runs.provenance import fingerprint
+from disentwine.runs.recipe import NOT_IN_RECIPES, Recipe, check_options, recipe_of, seed_problems
+from disentwine.runs.recorder import MemoryRecorder, Recorder, RunRecorder
+from disentwine.runs.run import Run, is_run
+from disentwine.runs.session import check_run, lock_run
+from disentwine.training.loop import PoliteStop, keep_freed_memory
 from disentwine.training.trainer import Trainer
-from collections.abc import Callable
-from disentwine.runs.session import check_run
-from disentwine.runs.recipe import Recipe
-from disentwine.runs.run import Run
-from disentwine.core.random import fixed_noise
 
 Precision = Literal["32-true", "64-true", "bf16-mixed"]
 

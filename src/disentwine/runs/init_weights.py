@@ -12,15 +12,15 @@ import torch
 from disentwine.core.capabilities import ResetsLatents
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
+from disentwine.core.random import fixed_noise
 from disentwine.data.splits import evenly_spaced
 from disentwine.errors import UsageError, warn
 from disentwine.models import MODELS
 from disentwine.nn.images import to_unit_range
-from disentwine.training.state import load_weights, misfits
-from disentwine.runs.session import differences
 from disentwine.runs.recipe import arguments_of
 from disentwine.runs.run import Run, is_run
-from disentwine.core.random import fixed_noise
+from disentwine.runs.session import differences
+from disentwine.training.state import load_weights, misfits
 
 SHOWN = 3
 """Weights that do not fit and are told one by one: of another network hardly any do."""

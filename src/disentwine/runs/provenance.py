@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import numpy as np
-from disentwine.core.dataset import Dataset
-from disentwine.data import Folder
 import platform
 import subprocess
 from collections.abc import Mapping
@@ -13,6 +10,11 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from disentwine.core.dataset import Dataset
+from disentwine.data import Folder
 
 ROWS = 4096
 """Images at a time."""

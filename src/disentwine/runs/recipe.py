@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any
-import yaml
-from disentwine.errors import UsageError
 import hashlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
+
 import numpy as np
+import yaml
 from pydantic import BaseModel
+
 from disentwine.core.dataset import ActionSpec, Dataset
 from disentwine.core.model import Model
 from disentwine.core.schema import check, non_defaults, schema_of

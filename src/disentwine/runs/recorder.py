@@ -15,10 +15,10 @@ from disentwine.runs.checkpoint import (
     prune,
     save_checkpoint,
 )
-from disentwine.training.state import WEIGHTS, load_weights
 from disentwine.runs.log import MetricLog
 from disentwine.runs.run import METRICS, Run
 from disentwine.runs.storage import storage_errors, sweep_half_written
+from disentwine.training.state import WEIGHTS, load_weights
 from disentwine.training.trainer import Trainer
 
 

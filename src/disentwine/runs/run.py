@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
+
 from filelock import FileLock, Timeout
+
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
+from disentwine.core.score import Score, to_json
 from disentwine.errors import CheckpointError, UsageError, warn
 from disentwine.runs.checkpoint import checkpoint_path, checkpoint_steps, load_best, load_newest
-from disentwine.training.state import WEIGHTS, Checkpoint, load_weights
-from disentwine.runs.provenance import fingerprint
 from disentwine.runs.log import read_log
+from disentwine.runs.provenance import fingerprint
 from disentwine.runs.recipe import Recipe, parse_recipe, read_sections
 from disentwine.runs.storage import canonical_json, make_folder, reading_errors, write_atomically
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
-from disentwine.core.score import Score
-from disentwine.core.score import to_json
-from disentwine.runs.storage import write_atomically
+from disentwine.training.state import WEIGHTS, Checkpoint, load_weights
 
 RECIPE, STATUS, METRICS, LOCK = "recipe.yaml", "status.json", "metrics.jsonl", ".lock"
 

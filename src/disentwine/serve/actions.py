@@ -11,7 +11,7 @@ import numpy as np
 from disentwine.core.capabilities import AppliesActions
 from disentwine.core.dataset import Dataset
 from disentwine.core.types import FloatArray, UInt8Array
-from disentwine.data.factor_grid import Steps
+from disentwine.data.factor_grid import FactorGrid
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.serve.controls import number
 from disentwine.serve.loaded_run import MissingError, Opened, Seen
@@ -19,7 +19,7 @@ from disentwine.serve.schema import Action, ApplyAnswer, LikelyAction, RetrieveA
 from disentwine.serve.uploads import data_url
 
 STEPS = {"+": 1, "-": -1}
-_steps: WeakKeyDictionary[Dataset, Steps | None] = WeakKeyDictionary()
+_steps: WeakKeyDictionary[Dataset, FactorGrid | None] = WeakKeyDictionary()
 REMEMBERED = 100
 """Pictures after actions that are kept of one image: an action is pressed again and again."""
 
@@ -119,11 +119,11 @@ def step(dataset: Dataset, row: FloatArray, action: str) -> FloatArray | None:
     return steps.step(row, dataset.names.index(name), STEPS[sign])
 
 
-def steps_of(dataset: Dataset) -> Steps | None:
+def steps_of(dataset: Dataset) -> FactorGrid | None:
     """The steps of a data set, found once for all runs on it; None where its factors have none."""
     if dataset not in _steps:
         try:
-            _steps[dataset] = Steps(dataset)
+            _steps[dataset] = FactorGrid(dataset)
         except UsageError:
             _steps[dataset] = None
     return _steps[dataset]
@@ -138,6 +138,6 @@ def _picture(opened: Opened, dataset: Dataset, row: FloatArray) -> UInt8Array | 
     if steps is None:
         return None
     # Those alike in the factors that act may differ in others, and the truth must not.
-    alike = steps.alike(row)
+    alike = steps.matching(row)
     same = alike[(dataset.factors[alike] == row).all(axis=1)]
     return dataset.images[int(same[0])] if len(same) == 1 else None

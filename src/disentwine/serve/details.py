@@ -39,7 +39,7 @@ def describe(entry: Entry, opened: Opened) -> RunDetails:
         actions=actions_of(opened),
         graph=learnt_graph(model.graph) if isinstance(model, Intervenes) else None,
         true_graph=true_graph(dataset.graph) if dataset and dataset.graph is not None else None,
-        examples=len(opened.examples),
+        examples=len(opened.display_order),
         missing=opened.missing,
     )
 

@@ -33,7 +33,7 @@ from disentwine.serve.uploads import data_url, difference, thumbnail
 
 def thumbnails(opened: Opened, offset: int, count: int) -> list[Thumbnail]:
     """Some of the held-out images, small."""
-    chosen = opened.examples[offset : offset + count]
+    chosen = opened.display_order[offset : offset + count]
     if opened.dataset is None or not len(chosen):
         return []
     return [

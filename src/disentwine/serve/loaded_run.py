@@ -14,7 +14,7 @@ from disentwine.core.capabilities import Abducts, Decodes, Hierarchical, Interve
 from disentwine.core.dataset import Dataset, Simulates
 from disentwine.core.model import Model
 from disentwine.core.types import FloatArray, IndexArray, UInt8Array
-from disentwine.data.splits import examples
+from disentwine.data.splits import display_order
 from disentwine.errors import UsageError
 from disentwine.nn.images import to_uint8, to_unit_range
 from disentwine.serve.controls import describe_concepts, describe_layers
@@ -59,9 +59,13 @@ class Opened:
         return height, width, channels
 
     @cached_property
-    def examples(self) -> IndexArray:
+    def display_order(self) -> IndexArray:
         """Indices of held-out images, in an order that is random but always the same."""
-        return np.zeros(0, dtype=np.int64) if self.dataset is None else examples(self.dataset.split)
+        return (
+            np.zeros(0, dtype=np.int64)
+            if self.dataset is None
+            else display_order(self.dataset.split)
+        )
 
     @cached_property
     def concepts(self) -> list[Concept]:
@@ -102,7 +106,7 @@ class Opened:
         """Some test images that tell of the code; none where the data are not at hand."""
         if self.dataset is None:
             return np.zeros((0, *self.shape), dtype=np.uint8)
-        return self.dataset.images[self.examples[:TELLING]]
+        return self.dataset.images[self.display_order[:TELLING]]
 
     @cached_property
     def latents(self) -> int | None:
@@ -157,11 +161,11 @@ class Opened:
         if self.dataset is None:
             why = f" ({self.missing})" if self.missing else ""
             raise MissingError(f"this run's data are not at hand; send a picture of your own{why}")
-        if kind != "t" or not 0 <= number < len(self.examples):
+        if kind != "t" or not 0 <= number < len(self.display_order):
             raise MissingError(
-                f"there is no such image; choose from t-0 to t-{len(self.examples) - 1}"
+                f"there is no such image; choose from t-0 to t-{len(self.display_order) - 1}"
             )
-        index = int(self.examples[number])
+        index = int(self.display_order[number])
         return Seen(self.model, self.dataset.images[index], index)
 
 

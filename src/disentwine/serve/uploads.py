@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from disentwine.core.types import UInt8Array
-from disentwine.data.images import read_picture
+from disentwine.data.images import read_image
 from disentwine.errors import DataError
 
 MAX_BYTES = 64_000_000
@@ -77,7 +77,7 @@ def decode(content: bytes, shape: Shape) -> UInt8Array:
     height, width, channels = shape
     if height != width:
         raise DataError(f"this run's images are {height} x {width}; only square ones can be sent")
-    return read_picture(content, size=height, channels=channels, max_pixels=MAX_PIXELS)
+    return read_image(content, size=height, channels=channels, max_pixels=MAX_PIXELS)
 
 
 THUMBNAIL = 96

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from disentwine.data.folder.dataset import Folder
-from disentwine.data.images import read_picture, write_picture
+from disentwine.data.images import read_image, write_image
 from disentwine.errors import DataError, UsageError
 from disentwine.runs.recipe import arguments_of, read_recipe
 
@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
     generator = np.random.default_rng(0)
     (tmp_path / "images").mkdir()
     for i in range(N):
-        write_picture(tmp_path / name(i), generator.integers(0, 256, (20, 30, 3), dtype=np.uint8))
+        write_image(tmp_path / name(i), generator.integers(0, 256, (20, 30, 3), dtype=np.uint8))
     write(tmp_path)
     return tmp_path
 
@@ -49,7 +49,7 @@ def test_pictures_and_concepts_are_read(folder: Path) -> None:
     data = Folder(path=str(folder), size=16, edges=(("x", "hue"),))
     assert data.images.shape == (N, 16, 16, 3)
     for i in range(N):
-        assert (data.images[i] == read_picture(folder / name(i), size=16)).all()
+        assert (data.images[i] == read_image(folder / name(i), size=16)).all()
     assert data.names == ("x", "hue")
     assert data.spec[1].values == ("blue", "red")
     assert data.column("x").tolist() == [i / 4 for i in range(N)]
@@ -81,7 +81,7 @@ def test_without_a_table_all_pictures_are_taken_by_name(folder: Path) -> None:
     (folder / "images" / "notes.md").write_text("no picture")
     data = Folder(path=str(folder / "images"), size=8)
     assert data.factors.shape == (N, 0)
-    assert (data.images[3] == read_picture(folder / name(3), size=8)).all()
+    assert (data.images[3] == read_image(folder / name(3), size=8)).all()
     assert data.graph is None
     assert data.spec == ()
 

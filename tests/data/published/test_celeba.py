@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from disentwine.data import DATASETS, CelebA, CelebABeard, CelebASmile
-from disentwine.data.images import write_picture
+from disentwine.data.images import write_image
 from disentwine.errors import DataError
 
 NAMES = ["Bald", "Male", "Mouth_Slightly_Open", "Narrow_Eyes", "No_Beard", "Smiling", "Young"]
@@ -20,7 +20,7 @@ def faces(tmp_path, monkeypatch):
     (folder / "img_align_celeba").mkdir(parents=True)
     files = [f"{i:06d}.jpg" for i in range(1, FACES + 1)]
     for i, file in enumerate(files):
-        write_picture(folder / "img_align_celeba" / file, np.full((218, 178, 3), 8 * i, np.uint8))
+        write_image(folder / "img_align_celeba" / file, np.full((218, 178, 3), 8 * i, np.uint8))
     rows = [f"{file} {' '.join(map(str, row))}" for file, row in zip(files, signs, strict=True)]
     (folder / "list_attr_celeba.txt").write_text("\n".join([str(FACES), " ".join(NAMES), *rows]))
     parts = [0] * 24 + [1] * 3 + [2] * 3

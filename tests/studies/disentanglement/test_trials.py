@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from disentwine.data.images import write_picture
+from disentwine.data.images import write_image
 from disentwine.data.splits import evenly_spaced
 from disentwine.data.synthetic.shapes2d import SPEC
 from disentwine.studies.disentanglement import beta_vae as betavae
@@ -192,7 +192,7 @@ def test_table_2_takes_the_users_own_attributes(monkeypatch, tmp_path):
     folder.mkdir()
     lines = ["file,dark,wide"]
     for i in range(40):
-        write_picture(folder / f"{i}.png", np.full((8, 8, 3), 200 * (i % 2), np.uint8))
+        write_image(folder / f"{i}.png", np.full((8, 8, 3), 200 * (i % 2), np.uint8))
         lines.append(f"{i}.png,{1 - i % 2},{i // 2 % 2}")
     (folder / "concepts.csv").write_text("\n".join(lines))
     monkeypatch.delenv("DISENTWINE_DATA", raising=False)

@@ -46,7 +46,7 @@ class Folder(Dataset):
     >>> with tempfile.TemporaryDirectory() as path:
     ...     for i in range(10):
     ...         picture = np.full((20, 30, 3), 25 * i, np.uint8)
-    ...         pictures.write_picture(Path(path, f"{i}.png"), picture)
+    ...         pictures.write_image(Path(path, f"{i}.png"), picture)
     ...     rows = "\\n".join(f"{i}.png,{25 * i}" for i in range(10))
     ...     _ = Path(path, "concepts.csv").write_text(f"file,grey\\n{rows}")
     ...     Folder(path=path, size=16)
@@ -135,7 +135,7 @@ def _read_all(
         if not (root / file).is_file():
             return f"there is no picture '{file}' in the folder; add it or remove the row"
         try:
-            images[row] = pictures.read_picture(root / file, size=size, channels=channels)
+            images[row] = pictures.read_image(root / file, size=size, channels=channels)
         except DataError as error:
             return str(error)
         return None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.core.types import FloatArray, UInt8Array
 from disentwine.data.files import find_file, read_once, refusing_damage
-from disentwine.data.images import check_format, read_picture
+from disentwine.data.images import check_format, read_image
 from disentwine.errors import DataError, UsageError
 from disentwine.progress import ProgressBar
 
@@ -149,7 +149,7 @@ def _faces(folder: Path, files: Sequence[str], size: int) -> UInt8Array:
         images = np.empty(shape, np.uint8)
 
         def read(row: int) -> None:
-            images[row] = read_picture(folder / files[row], size=size)
+            images[row] = read_image(folder / files[row], size=size)
 
         with (
             ProgressBar("reading faces", total=len(files)) as bar,

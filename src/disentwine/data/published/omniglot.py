@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.core.types import Count, IndexArray, UInt8Array
 from disentwine.data.files import find_file, refusing_damage, stream_npz
-from disentwine.data.images import Binarise, binarised, read_picture, shrink
+from disentwine.data.images import Binarise, binarised, read_image, shrink
 from disentwine.data.splits import random_split
 from disentwine.errors import UsageError
 
@@ -122,7 +122,7 @@ def _unzip(path: Path) -> Iterator[UInt8Array]:
             block = names[start : start + DRAWERS]
             if any(archive.getinfo(name).file_size > LARGEST_PICTURE for name in block):
                 raise ValueError("a picture in it is too large")
-            yield np.stack([read_picture(archive.read(name), channels=1)[..., 0] for name in block])
+            yield np.stack([read_image(archive.read(name), channels=1)[..., 0] for name in block])
 
 
 def read_burda(path: Path) -> tuple[UInt8Array, IndexArray, int]:

@@ -16,7 +16,7 @@ from disentwine.data.transitions import transitions
 from disentwine.errors import DataError, UsageError
 
 
-class Following:
+class Rollouts:
     """Finds, for pairs (x, y, action), others that begin with y.
 
     Arguments:
@@ -25,7 +25,7 @@ class Following:
 
     >>> there_and_back = np.array([[0, 1, 0], [1, 2, 0], [1, 0, 1], [2, 1, 1]])
     >>> rng = np.random.default_rng(0)
-    >>> Following(there_and_back).rows(there_and_back[:1], repeats=3, rng=rng)
+    >>> Rollouts(there_and_back).sample(there_and_back[:1], repeats=3, rng=rng)
     array([[0, 1, 0, 1, 2, 0, 2, 1, 1]])
     """
 
@@ -35,7 +35,7 @@ class Following:
         self.order = np.argsort(key, kind="stable")
         self.key, self.pairs = key[self.order], pairs
 
-    def rows(self, pairs: IndexArray, *, repeats: int, rng: np.random.Generator) -> IndexArray:
+    def sample(self, pairs: IndexArray, *, repeats: int, rng: np.random.Generator) -> IndexArray:
         """Each pair and those that follow it, (n, 3 * repeats)."""
         row = [pairs]
         while len(row) < repeats:
@@ -104,11 +104,11 @@ class PairSplit:
         if early or self.repeats == 1 or step < self.repeats_from:
             return chosen
         rng = np.random.default_rng([seed, step, stream])
-        return self.following.rows(chosen, repeats=self.repeats, rng=rng)
+        return self.rollouts.sample(chosen, repeats=self.repeats, rng=rng)
 
     @cached_property
-    def following(self) -> Following:
-        return Following(self.pairs)
+    def rollouts(self) -> Rollouts:
+        return Rollouts(self.pairs)
 
 
 class HeldOut:
@@ -155,7 +155,7 @@ def pair_splits(dataset: Dataset, model: LearnsActions) -> dict[str, Any]:
         )
     # Rows from the start, also while single actions are learnt: or the scores before and after
     # would be of different losses.
-    rows = Following(pairs["validation"]).rows(
+    rows = Rollouts(pairs["validation"]).sample(
         pairs["validation"][:MOST_VALIDATION],
         repeats=model.repeats or 1,
         rng=np.random.default_rng(0),

@@ -116,10 +116,10 @@ class CausalModel(Model, Generic[Latents]):
         """Standardised labels (n, k), and 1 where one is known, 0 where it is missing."""
         return self.standardise(batch.u), batch.u.isfinite().to(batch.x.dtype)
 
-    def following(self, moved: Iterable[int]) -> tuple[int, ...]:
+    def affected_by(self, moved: Iterable[int]) -> tuple[int, ...]:
         """The concepts that follow when some are set, causes before their effects."""
         index = self.concept_names.index
-        names = self.start.following(self.concept_names[i] for i in moved)
+        names = self.start.affected_by(self.concept_names[i] for i in moved)
         return tuple(map(index, names))
 
     @accepts_images

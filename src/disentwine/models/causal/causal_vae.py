@@ -236,7 +236,7 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         for i, value in moved.items():
             change = (value - latents.z[:, i].mean(-1))[:, None]
             z[i], z_hat[i] = z[i] + change, z_hat[i] + change
-        for i in self.following(moved):
+        for i in self.affected_by(moved):
             now = torch.stack(z, dim=1)
             z[i] = torch.einsum("j,njd->nd", A[:, i], now) + latents.epsilon[:, i]
             z_hat[i] = self.mask.effect(i, now, A) + latents.epsilon[:, i]

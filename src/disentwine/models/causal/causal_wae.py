@@ -248,7 +248,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
             u[i], z_1[i] = value, z_1[i] + change
             if self.caused[i] or self.shown[i]:
                 z_2[i] = z_2[i] + change
-        for i in self.following(moved):
+        for i in self.affected_by(moved):
             now = torch.stack(z_1, dim=1)
             change = self.g_2.effect(i, now, A) - self.g_2.effect(i, latents.z_1, A)
             u[i] = u[i] + (torch.stack(u, dim=1) - latents.u) @ A[:, i]

@@ -286,7 +286,7 @@ class LayeredModel(CausalModel[Tensor]):
         now = list(latents.unbind(1))
         for i, value in moved.items():
             now[i] = value
-        for i in self.following(moved):
+        for i in self.affected_by(moved):
             now[i] = self._carried(i, latents, torch.stack(now, dim=1))
         return torch.stack(now, dim=1)
 

@@ -30,7 +30,7 @@ from disentwine.models.quantized.transition_losses import (
 from disentwine.nn.distributions import Likelihood
 from disentwine.nn.encoders import ImageShape, Reduction, grid_of
 from disentwine.nn.graph_layers import Activation, Messages
-from disentwine.nn.images import accepts_images, answer_in_kind, check_pictures, evaluation_mode
+from disentwine.nn.images import accepts_images, answer_in_kind, check_images, evaluation_mode
 from disentwine.nn.quantizer import CodebookTraining
 from disentwine.nn.transition import ActionGraph, Edges, TransitionLayer
 
@@ -334,7 +334,7 @@ class CTVAE(Model):
             x, y = np.asarray(x), np.asarray(y)
         if x.shape != y.shape:
             raise UsageError(f"x {tuple(x.shape)} and y {tuple(y.shape)} must be pairs of images")
-        check_pictures(x, self.image_shape)
+        check_images(x, self.image_shape)
         channels_first = tensors and x.is_floating_point()
         axis = 1 if channels_first else -1
         pairs = torch.cat([x, y], axis) if tensors else np.concatenate([x, y], axis)

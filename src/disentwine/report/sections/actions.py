@@ -13,7 +13,7 @@ from disentwine import figures
 from disentwine.core.capabilities import AppliesActions
 from disentwine.core.dataset import Dataset
 from disentwine.core.types import IndexArray, UInt8Array
-from disentwine.data.factor_grid import Steps
+from disentwine.data.factor_grid import FactorGrid
 from disentwine.data.splits import evenly_spaced
 from disentwine.figures.actions import action_graphs, confusion_matrix
 from disentwine.figures.images import labelled_rows
@@ -38,11 +38,11 @@ def repeated_figure(
         images: (n,) those to choose from.
         times: how often to act at most.
     """
-    steps = Steps(dataset)
+    steps = FactorGrid(dataset)
     images = images[steps.key[images] >= 0]
     if not len(images):
         return None
-    reach = steps.reach(images, times=times)
+    reach = steps.steps_available(images, times=times)
     room = np.sqrt(reach).sum(1)  # a little in each direction beats much in one
     best = np.flatnonzero(room == room.max())
     chosen = best[len(best) // 2]  # the first ones look alike in sorted data
@@ -59,7 +59,7 @@ def repeated_figure(
 def repeated_rows(
     model: AppliesActions, image: UInt8Array, reach: Sequence[int], *, times: int
 ) -> UInt8Array:
-    """(actions, 2 + times, height, width, channels), blank after as many actions as `reach` has."""
+    """(actions, 2 + times, height, width, channels), blank after as many actions as `steps_available` has."""
     blank = np.full_like(image, 255)
     first = [image, model.reconstruct(image)]
     return np.stack(
@@ -73,13 +73,17 @@ def repeated_rows(
     )
 
 
-def real_rows(dataset: Dataset, steps: Steps, start: int, *, times: int) -> UInt8Array:
+def real_rows(dataset: Dataset, steps: FactorGrid, start: int, *, times: int) -> UInt8Array:
     """(actions, times, height, width, channels) the images that 1 to `times` actions lead to, blank where
     there is none that differs in nothing else."""
     far = np.arange(1, times + 1)
     from_here = np.full(times, start)
     there = np.stack(
-        [steps.moved(from_here, factor, by * far) for factor in steps.columns for by in (1, -1)]
+        [
+            steps.neighbours(from_here, factor, by * far)
+            for factor in steps.columns
+            for by in (1, -1)
+        ]
     )
     differs = dataset.factors[there] != dataset.factors[start]
     there[differs.sum(axis=2) > 1] = -1
