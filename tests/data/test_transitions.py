@@ -90,7 +90,7 @@ def test_a_data_set_may_say_what_its_actions_are():
 def test_factors_may_be_held_that_do_not_act():
     dataset = Grid()
     everything = transitions(dataset)
-    some = transitions(dataset, factors=("angle",), held=("size", "switch"))
+    some = transitions(dataset, factors=("angle",), fixed=("size", "switch"))
     assert some.actions == ("+angle", "-angle")
     for part, table in some.pairs.items():
         same = everything.pairs[part]
@@ -107,10 +107,10 @@ def test_factors_may_be_held_that_do_not_act():
     for factors in ("size", ()):
         with pytest.raises(UsageError, match=r"in a list, such as \['size'\]; got"):
             dataset.with_transitions(factors=factors)
-    with pytest.raises(UsageError, match="held: size would act and be held"):
-        transitions(dataset, held=("size",))
+    with pytest.raises(UsageError, match="fixed: size would act and be fixed"):
+        transitions(dataset, fixed=("size",))
     with pytest.raises(UsageError, match="'colour'"):
-        transitions(dataset, factors=("size",), held=("colour",))
+        transitions(dataset, factors=("size",), fixed=("colour",))
 
 
 def test_test_images_are_unseen():

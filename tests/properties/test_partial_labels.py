@@ -23,21 +23,21 @@ def test_a_share_keeps_labels_and_test_images_keep_all():
 
 
 def test_a_recipe_remembers_the_share():
-    recipe = read_recipe("demo", ["data.labelled=0.25"])
+    recipe = read_recipe("demo", ["data.labelled_fraction=0.25"])
     dataset = recipe.build_dataset()
-    assert dataset.labelled == 0.25
+    assert dataset.labelled_fraction == 0.25
     model = recipe.build_model(dataset)
     assert recipe_of(model, dataset, training={}, seed=0).data == recipe.data
-    assert "labelled" not in read_recipe("demo").data
+    assert "labelled_fraction" not in read_recipe("demo").data
 
 
 @pytest.mark.parametrize("share", ["0", "2", "many", "true"])
 def test_a_share_that_is_none_is_refused(share):
-    with pytest.raises(UsageError, match=r"data\.labelled"):
-        read_recipe("demo", [f"data.labelled={share}"])
+    with pytest.raises(UsageError, match=r"data\.labelled_fraction"):
+        read_recipe("demo", [f"data.labelled_fraction={share}"])
 
 
 def test_at_least_one_image_keeps_its_labels():
     assert labelled(data.Pendulum(size=32).with_labels(1e-9), "train").sum() == 1
-    with pytest.raises(UsageError, match="labelled"):
+    with pytest.raises(UsageError, match="labelled_fraction"):
         data.Pendulum(size=32).with_labels(0)

@@ -65,14 +65,14 @@ def test_every_mistake_is_in_one_report_with_a_suggestion() -> None:
 
 
 def test_actions_are_chosen_in_the_data_section() -> None:
-    chosen = ("data.actions.factors=[x, scale]", "data.actions.cyclic=false")
+    chosen = ("data.transitions.factors=[x, scale]", "data.transitions.cyclic=false")
     identity = read_recipe("ct-vae-shapes2d", chosen).non_defaults()
-    assert identity["data"]["actions"] == {"factors": ["x", "scale"], "cyclic": False}
-    holding = read_recipe("ct-vae-shapes2d", (*chosen, "data.actions.held=[shape]"))
-    assert holding.build_dataset().action_spec.held == ("shape",)
+    assert identity["data"]["transitions"] == {"factors": ["x", "scale"], "cyclic": False}
+    holding = read_recipe("ct-vae-shapes2d", (*chosen, "data.transitions.fixed=[shape]"))
+    assert holding.build_dataset().action_spec.fixed == ("shape",)
     plain, recipe = read_recipe("ct-vae-shapes2d"), read_recipe("ct-vae-shapes2d", chosen)
-    assert "actions" not in plain.data, "or runs of earlier recipes would not be found again"
-    usual = ("data.actions.cyclic=true",)
+    assert "transitions" not in plain.data, "or runs of earlier recipes would not be found again"
+    usual = ("data.transitions.cyclic=true",)
     assert read_recipe("ct-vae-shapes2d", usual).to_yaml() == plain.to_yaml()
     dataset = recipe.build_dataset()
     steps = transitions(dataset)
@@ -81,14 +81,14 @@ def test_actions_are_chosen_in_the_data_section() -> None:
     assert model.actions == steps.actions
     again = recipe_of(model, dataset, training=recipe.training, seed=recipe.seed)
     assert again.to_yaml() == recipe.to_yaml()
-    lines = problems(SMALL | {"data": {"name": "shapes2d", "actions": {"factor": ["x"]}}})
-    assert lines == ["data.actions.factor: unknown key. Did you mean 'factors'?"]
-    lines = problems(SMALL | {"data": {"name": "shapes2d", "actions": "x"}})
-    assert lines == ["data.actions: expected a list of key: value pairs"]
-    lines = problems(SMALL | {"data": {"name": "shapes2d", "action": {"factors": ["x"]}}})
-    assert lines == ["data.action: unknown key. Did you mean 'actions'?"]
+    lines = problems(SMALL | {"data": {"name": "shapes2d", "transitions": {"factor": ["x"]}}})
+    assert lines == ["data.transitions.factor: unknown key. Did you mean 'factors'?"]
+    lines = problems(SMALL | {"data": {"name": "shapes2d", "transitions": "x"}})
+    assert lines == ["data.transitions: expected a list of key: value pairs"]
+    lines = problems(SMALL | {"data": {"name": "shapes2d", "transition": {"factors": ["x"]}}})
+    assert lines == ["data.transition: unknown key. Did you mean 'transitions'?"]
     with pytest.raises(UsageError, match="Did you mean 'scale'"):
-        read_recipe("ct-vae-shapes2d", ("data.actions.factors=[scales]",)).build_dataset()
+        read_recipe("ct-vae-shapes2d", ("data.transitions.factors=[scales]",)).build_dataset()
 
 
 @pytest.mark.parametrize(

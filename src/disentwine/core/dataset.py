@@ -38,15 +38,15 @@ class ActionSpec:
     """What actions there are on images (see `data.transitions`).
 
     Arguments:
-        factors: those that act, and are held while another acts; all when omitted.
-        cyclic: False ends every grid, also of factors that go round.
-        held: further ones that are held and do not act, none when omitted; others may differ between
-            the images of a pair.
+        factors: those that act, and are fixed while another acts; all when omitted.
+        cyclic: False ends every grid, also of cyclic factors.
+        fixed: further factors that do not act and are equal in both images of a pair; none when
+            omitted. All other factors may differ.
     """
 
     factors: tuple[str, ...] | None = None
     cyclic: bool = True
-    held: tuple[str, ...] | None = None
+    fixed: tuple[str, ...] | None = None
 
 
 class Images(Protocol):
@@ -71,7 +71,7 @@ class Dataset:
         split: indices of the "train", "validation" and "test" images; disjoint.
         graph: the true causal graph over the factors' names, where it is known.
         stochastic: whether brightness is the probability of white, which every batch draws anew.
-        labelled: the share of the training and validation images that carry labels.
+        labelled_fraction: the share of the training and validation images that carry labels.
         action_spec: what actions there are on images.
         about: one line for `disentwine data list`.
     """
@@ -82,14 +82,14 @@ class Dataset:
     split: Mapping[str, IndexArray]
     graph: nx.DiGraph | None = None
     stochastic: bool = False
-    labelled: float = 1.0
+    labelled_fraction: float = 1.0
     action_spec: ActionSpec = ActionSpec()
     about: ClassVar[str] = ""
 
     def with_labels(self, share: float) -> Self:
         """The same images, of which only a share keeps its labels; test images keep them all.
 
-        A smaller share is a part of a larger one. In a recipe: `data.labelled`.
+        A smaller share is a part of a larger one. In a recipe: `data.labelled_fraction`.
 
         >>> from disentwine.data import Pendulum
         >>> some = Pendulum(size=32).with_labels(0.1)
@@ -97,9 +97,9 @@ class Dataset:
         True
         """
         if not 0 < share <= 1:
-            raise UsageError(f"labelled must be above 0 and at most 1, got {share}")
+            raise UsageError(f"labelled_fraction must be above 0 and at most 1, got {share}")
         partly = copy(self)
-        partly.labelled, partly.factors = share, np.array(self.factors, dtype=np.float64)
+        partly.labelled_fraction, partly.factors = share, np.array(self.factors, dtype=np.float64)
         for name in ("train", "validation"):
             indices = self.split[name]
             order = np.random.default_rng(0).permutation(len(indices))
@@ -111,32 +111,32 @@ class Dataset:
         *,
         factors: tuple[str, ...] | None = None,
         cyclic: bool = True,
-        held: tuple[str, ...] | None = None,
+        fixed: tuple[str, ...] | None = None,
     ) -> Self:
-        """The same images, with other actions between them. In a recipe: `data.actions`.
+        """The same images, with other actions between them. In a recipe: `data.transitions`.
 
         Arguments:
-            factors, cyclic, held: as for `data.transitions`.
+            factors, cyclic, fixed: as for `transitions`.
 
         >>> from disentwine.data import Shapes2D, transitions
         >>> transitions(Shapes2D().with_transitions(factors=("x",))).actions
         ('+x', '-x')
         """
-        if isinstance(factors, str) or isinstance(held, str) or factors == ():
-            got = factors if isinstance(factors, str) or factors == () else held
+        if isinstance(factors, str) or isinstance(fixed, str) or factors == ():
+            got = factors if isinstance(factors, str) or factors == () else fixed
             raise UsageError(f"name factors in a list, such as ['{self.names[0]}']; got {got!r}")
-        for name in (*(factors or ()), *(held or ())):
+        for name in (*(factors or ()), *(fixed or ())):
             column_index(self.names, name)
-        both = [name for name in held or () if name in (factors or self.names)]
+        both = [name for name in fixed or () if name in (factors or self.names)]
         if both:
             raise UsageError(
-                f"held: {', '.join(both)} would act and be held; name in `factors` only what acts"
+                f"fixed: {', '.join(both)} would act and be fixed; name in `factors` only what acts"
             )
         acted = copy(self)
         acted.images = (
             self.images
         )  # a data set that draws its images when asked need not do so twice
-        acted.action_spec = ActionSpec(factors, cyclic, held)
+        acted.action_spec = ActionSpec(factors, cyclic, fixed)
         return acted
 
     def __len__(self) -> int:

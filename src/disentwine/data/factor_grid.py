@@ -43,9 +43,9 @@ class FactorGrid:
             [np.searchsorted(g, x) for g, x in zip(self.grids.values(), labels.T, strict=True)],
             axis=1,
         )
-        self.held = [column_index(dataset.names, name) for name in dataset.action_spec.held or ()]
-        held = dataset.factors[:, self.held]
-        self.kept, kept = np.unique(held, axis=0, return_inverse=True)
+        self.fixed = [column_index(dataset.names, name) for name in dataset.action_spec.fixed or ()]
+        fixed = dataset.factors[:, self.fixed]
+        self.kept, kept = np.unique(fixed, axis=0, return_inverse=True)
         combinations = np.cumprod([1, *self.sizes, len(self.kept)], dtype=float)
         if combinations[-1] > MOST_COMBINATIONS:
             raise UsageError(
@@ -53,7 +53,7 @@ class FactorGrid:
             )
         self.strides, self.kept_stride = np.split(combinations[:-1].astype(np.int64), [-1])
         self.key = self.level @ self.strides + kept.ravel() * self.kept_stride
-        self.key[np.isnan(labels).any(axis=1) | np.isnan(held).any(axis=1)] = -1
+        self.key[np.isnan(labels).any(axis=1) | np.isnan(fixed).any(axis=1)] = -1
 
     @cached_property
     def order(self) -> IndexArray:
@@ -127,7 +127,7 @@ class FactorGrid:
         array([22])
         """
         levels = [np.searchsorted(grid, row[column]) for column, grid in self.grids.items()]
-        kept = np.flatnonzero((self.kept == row[self.held]).all(axis=1))
+        kept = np.flatnonzero((self.kept == row[self.fixed]).all(axis=1))
         if not len(kept):
             return kept
         key = np.dot(levels, self.strides) + kept * self.kept_stride

@@ -19,7 +19,7 @@ def transitions(
     seed: int = 0,
     factors: Sequence[str] | None = None,
     cyclic: bool | None = None,
-    held: Sequence[str] | None = None,
+    fixed: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> Transitions:
     r"""All pairs $(x, y, a)$ in which y is x after one step of one factor, the others held.
@@ -41,7 +41,7 @@ def transitions(
         dataset: one whose factors are not continuous; images without labels are left out.
         seed: of the order, and of the choice between images with the same factors.
         factors: those that act, and are held while another acts; when omitted those that the data
-            set says (`Dataset.with_transitions`, in a recipe `data.actions`), which may be all.
+            set says (`Dataset.with_transitions`, in a recipe `data.transitions`), which may be all.
         cyclic: False ends every grid, as the paper's own pairs do, also of factors that go round; as
             the data set says when omitted.
         held: factors that do not act, and are held too; of any kind. Those that neither act nor are held
@@ -63,7 +63,7 @@ def transitions(
     action_spec = ActionSpec(
         dataset.action_spec.factors if factors is None else tuple(factors),
         dataset.action_spec.cyclic if cyclic is None else cyclic,
-        dataset.action_spec.held if held is None else tuple(held),
+        dataset.action_spec.fixed if fixed is None else tuple(fixed),
     )
     if action_spec != dataset.action_spec:
         dataset = dataset.with_transitions(**vars(action_spec))

@@ -91,8 +91,8 @@ def fit(
             none keeps the weights themselves.
         start: folder of a finished run with whose weights to begin, from here or from a folder above; none
             begins with the model's own.
-        reset_inactive_latents: make units of the code that this start does not use anew, so that they find a use: all of
-            them, or no more than so many.
+        reset_inactive_latents: re-initialise latents that these weights do not use: all of them, or at
+            most so many.
         log_every: updates between two records of the training loss, and of what a model wants
             watched.
         save_every: updates between two validations, each followed by a checkpoint.

@@ -76,10 +76,10 @@ NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
 
 IN_MEMORY = "in-memory"
 
-LABELLED = "labelled"
+LABELLED = "labelled_fraction"
 """Key of every data section: the share of images whose labels training sees, if not all."""
 
-ACTIONS = "actions"
+TRANSITIONS = "transitions"
 """Key of every data section: which actions there are, if not all; see `Dataset.with_transitions`."""
 
 
@@ -105,7 +105,7 @@ class Recipe:
             raise UsageError(
                 "this run was trained on arrays in memory; build the data set yourself"
             )
-        labelled, actions = options.pop(LABELLED, 1.0), options.pop(ACTIONS, None)
+        labelled, actions = options.pop(LABELLED, 1.0), options.pop(TRANSITIONS, None)
         dataset = DATASETS[name](**options)
         if actions is not None:
             dataset = dataset.with_transitions(**dict(schema_of(ActionSpec)(**actions)))
@@ -136,8 +136,8 @@ class Recipe:
             if name in table:
                 cls = table[name]
                 options = non_defaults(schema_of(cls, without=_fixed(cls)), options)
-                if label == "data" and ACTIONS in options:
-                    options[ACTIONS] = non_defaults(schema_of(ActionSpec), options[ACTIONS])
+                if label == "data" and TRANSITIONS in options:
+                    options[TRANSITIONS] = non_defaults(schema_of(ActionSpec), options[TRANSITIONS])
             found[label] = {"name": name, **options}
         return found | {"training": non_defaults(_training_schema(), self.training)}
 
@@ -247,9 +247,11 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
             f'disentwine.models.MODELS["my-name"] = {cls}, or leave out= away'
         )
     data_names = {cls: name for name, cls in DATASETS.items()}
-    partly: dict[str, Any] = {} if dataset.labelled == 1 else {LABELLED: dataset.labelled}
+    partly: dict[str, Any] = (
+        {} if dataset.labelled_fraction == 1 else {LABELLED: dataset.labelled_fraction}
+    )
     if dataset.action_spec != ActionSpec():
-        partly[ACTIONS] = schema_of(ActionSpec)(**asdict(dataset.action_spec)).model_dump(
+        partly[TRANSITIONS] = schema_of(ActionSpec)(**asdict(dataset.action_spec)).model_dump(
             mode="json"
         )
     return Recipe(
@@ -318,7 +320,7 @@ def _named(section: Any, table: Mapping[str, Any], label: str) -> tuple[dict[str
         schema_of(table[name], without=_fixed(table[name])),
         options,
         section=label,
-        also=(LABELLED, ACTIONS) if label == "data" else (),
+        also=(LABELLED, TRANSITIONS) if label == "data" else (),
     )
     return {"name": name, **values, **views}, problems + wrong
 
@@ -327,16 +329,16 @@ def _views(options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """What is said of any data set, taken out of the options of one, where it is not as usual."""
     views: dict[str, Any] = {}
     problems = []
-    labelled, actions = options.pop(LABELLED, 1.0), options.pop(ACTIONS, {})
+    labelled, actions = options.pop(LABELLED, 1.0), options.pop(TRANSITIONS, {})
     if isinstance(labelled, bool) or not isinstance(labelled, int | float) or not 0 < labelled <= 1:
         problems.append(f"data.{LABELLED}: expected a share above 0, at most 1, got {labelled!r}")
     elif labelled != 1:
         views[LABELLED] = labelled
     if not isinstance(actions, Mapping):
-        return views, [*problems, f"data.{ACTIONS}: expected a list of key: value pairs"]
-    action_spec, wrong = check(schema_of(ActionSpec), actions, section=f"data.{ACTIONS}")
+        return views, [*problems, f"data.{TRANSITIONS}: expected a list of key: value pairs"]
+    action_spec, wrong = check(schema_of(ActionSpec), actions, section=f"data.{TRANSITIONS}")
     if not wrong and action_spec != asdict(ActionSpec()):
-        views[ACTIONS] = action_spec
+        views[TRANSITIONS] = action_spec
     return views, problems + wrong
 
 

@@ -243,7 +243,7 @@ def measure(run: Run, *, limit: int = LIMIT, reader_steps: int = STEPS_OF_READER
         scores += _on_few_images(found.codes, dataset.factors[found.indices], run.recipe.seed)
     if isinstance(model, Intervenes) and isinstance(dataset, Simulates):
         # A judge sees every label, however few of them the model had.
-        data = {key: value for key, value in run.recipe.data.items() if key != "labelled"}
+        data = {key: value for key, value in run.recipe.data.items() if key != "labelled_fraction"}
         reader = _reader(yaml.safe_dump(data), reader_steps)
         scores += effect_scores(model, reader, dataset, found.indices, seed=run.recipe.seed)
     return scores

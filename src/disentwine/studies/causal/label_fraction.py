@@ -31,7 +31,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     return [
         replace(t, overrides=(*t.overrides, *labelled), note=note)
         for note, share in SHARES.items()
-        for labelled in [() if share == 1 else (f"data.labelled={share}",)]
+        for labelled in [() if share == 1 else (f"data.labelled_fraction={share}",)]
         for t in whole
     ]
 
