@@ -13,7 +13,7 @@ from disentwine.core.capabilities import Quantizes
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.core.model import Batch, Losses
 from disentwine.data import Arrays
-from disentwine.data.splits import evenly_spaced, sampled
+from disentwine.data.splits import evenly_spaced, random_subset
 from disentwine.errors import DataError, UsageError
 from disentwine.evaluation.disentanglement import NO_QUANTITIES, ONE_FACTOR, score_codes
 from disentwine.evaluation.evaluate import LIMIT, Evaluation, evaluate, evaluate_baseline, held_out
@@ -322,8 +322,8 @@ def test_a_perfect_code_of_a_sorted_grid_is_scored_as_on_all_of_it() -> None:
 
 def test_a_sample_keeps_the_order_and_the_type_of_indices() -> None:
     indices = np.arange(1_000) * 3
-    chosen = sampled(indices, 10)
+    chosen = random_subset(indices, 10)
     assert chosen.dtype == indices.dtype
     assert np.isin(chosen, indices).all()
     assert (np.diff(chosen) > 0).all()
-    assert (sampled(indices, 1_000) == indices).all()
+    assert (random_subset(indices, 1_000) == indices).all()

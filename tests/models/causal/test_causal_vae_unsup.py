@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from disentwine.core.capabilities import Decodes, Generates, Intervenes, Scores
+from disentwine.core.capabilities import Decodes, EstimatesLikelihood, Generates, Intervenes
 from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.data import Arrays
@@ -115,7 +115,7 @@ def test_capabilities() -> None:
     model = build()
     assert isinstance(model, Decodes)
     assert isinstance(model, Generates)
-    assert isinstance(model, Scores)
+    assert isinstance(model, EstimatesLikelihood)
     assert not isinstance(model, Intervenes)
     assert model.sample(2).shape == (2, 1, 16, 16)
 
