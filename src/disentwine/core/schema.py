@@ -98,7 +98,14 @@ def non_defaults(schema: type[BaseModel], values: Mapping[str, Any]) -> dict[str
         name: values[name] for name, field in schema.model_fields.items() if field.is_required()
     }
     defaults = schema(**required).model_dump(mode="json")
-    return required | _differing(values, defaults)
+    groups = {
+        name: non_defaults(schema_of(group), value)
+        for name, value in values.items()
+        if isinstance(value, Mapping) and defaults.get(name, value) is None
+        for group in [_group(schema, name)]
+        if group is not None
+    }
+    return required | _differing(values, defaults) | groups
 
 
 def _differing(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,23 +123,38 @@ def _differing(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[s
 
 
 class _Arguments(BaseModel):
-    """What all schemas share: numbers of NumPy are numbers, and truth values are none."""
+    """What all schemas share: NumPy numbers are accepted, truth values are no numbers."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, revalidate_instances="always")
 
     @field_validator("*", mode="before")
     @classmethod
     def _plain(cls, value: Any, info: ValidationInfo) -> Any:
+        name = info.field_name or ""
         plain = _without_numpy(value)
-        items = plain if isinstance(plain, list | tuple) else [plain]
-        if any(isinstance(item, bool) for item in items):
-            kinds = _kinds(cls.model_fields[info.field_name or ""].annotation)
-            if bool not in kinds and not kinds.isdisjoint((int, float)):
-                raise PydanticCustomError("no_number", "expected a number")
+        if _is_no_number(plain, cls.model_fields[name].annotation):
+            raise PydanticCustomError("no_number", "expected a number")
+        group = _group(cls, name)
+        if group is not None and isinstance(plain, Mapping):
+            hints = get_type_hints(group, include_extras=True)
+            wrong = [key for key in hints if _is_no_number(plain.get(key), hints[key])]
+            if wrong:
+                problem = f"expected a number for {' and '.join(wrong)}"
+                raise PydanticCustomError("no_number", "{problem}", {"problem": problem})
         return plain
 
 
+def _is_no_number(value: Any, annotation: Any) -> bool:
+    """Whether a truth value, or a list with one, stands where a number is expected."""
+    items = value if isinstance(value, list | tuple) else [value]
+    kinds = _kinds(annotation)
+    wants_number = bool not in kinds and not kinds.isdisjoint((int, float))
+    return wants_number and any(isinstance(item, bool) for item in items)
+
+
 def _without_numpy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_numpy(item) for key, item in value.items()}
     if type(value) in (list, tuple):
         return type(value)(_without_numpy(item) for item in value)
     return value.item() if isinstance(value, np.generic) else value
@@ -148,15 +170,33 @@ def _kinds(annotation: Any) -> set[Any]:
     return set().union(*map(_kinds, parts)) if parts else {annotation}
 
 
+def _group(schema: type[BaseModel], name: str) -> type[Any] | None:
+    """The dataclass of options that an argument takes, also where none may be given instead."""
+    field = schema.model_fields.get(name)
+    kinds = set() if field is None else _kinds(field.annotation)
+    return next((kind for kind in kinds if is_dataclass(kind) and isinstance(kind, type)), None)
+
+
+def _nested_key(schema: type[BaseModel], key: str) -> str | None:
+    """`group.key` of the first group of options that has this key."""
+    for name in schema.model_fields:
+        group = _group(schema, name)
+        if group is not None and key in {field.name for field in fields(group)}:
+            return f"{name}.{key}"
+    return None
+
+
 def _line(problem: Any, schema: type[BaseModel], section: str, also: Sequence[str]) -> str:
     key, *inner = [str(part) for part in problem["loc"]]
     path, choices = [section, key] if section else [key], [*schema.model_fields, *also]
-    field = schema.model_fields.get(key)
-    if inner and field is not None and is_dataclass(field.annotation):
-        path, choices = [*path, inner[0]], [own.name for own in fields(field.annotation)]
+    group = _group(schema, key)
+    if inner and group is not None:
+        path, choices = [*path, inner[0]], [own.name for own in fields(group)]
     where = ".".join(path)
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"{where}: unknown key. {did_you_mean(path[-1], choices)}"
+        nested = None if inner else _nested_key(schema, key)
+        hint = did_you_mean(path[-1], choices) if nested is None else f"Did you mean '{nested}'?"
+        return f"{where}: unknown key. {hint}"
     if problem["type"] == "missing":
         return f"{where}: missing; give a value"
     reason = problem["msg"][0].lower() + problem["msg"][1:]

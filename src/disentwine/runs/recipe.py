@@ -348,6 +348,8 @@ def _override(content: dict[str, Any], key: str, value: Any) -> None:
     for parent in parents:
         if isinstance(place.get(parent), str):
             place[parent] = {"name": place[parent]}
+        if place.get(parent) is None:  # a group of options that is off
+            place[parent] = {}
         place = place.setdefault(parent, {})
         if not isinstance(place, dict):
             raise UsageError(f"{key}: '{parent}' holds a single value, not keys")
