@@ -21,7 +21,7 @@ import torch
 from serving import Client, make_run, serving, write_rows
 
 from disentwine.serve.explore import intervene
-from disentwine.serve.run_registry import Library
+from disentwine.serve.run_registry import RunRegistry
 from disentwine.serve.uploads import Uploads
 
 
@@ -54,14 +54,14 @@ def over_http(run: Path, *, requests: int) -> dict[str, float]:
 def in_process(run: Path, *, threads: int, requests: int) -> tuple[float, float]:
     """Median and 95th percentile of the milliseconds of an intervention, without the web."""
     torch.set_num_threads(threads)
-    (entry,) = Library([run]).entries.values()
-    opened = entry.open()
-    seen = opened.look("t-0", Uploads().read)
-    intervene(opened, seen, {})
+    (entry,) = RunRegistry([run]).runs.values()
+    loaded_run = entry.load()
+    seen = loaded_run.encode("t-0", Uploads().read)
+    intervene(loaded_run, seen, {})
     times = []
     for angle in angles(requests):
         start = time.perf_counter()
-        intervene(opened, seen, {"light_angle": angle})
+        intervene(loaded_run, seen, {"light_angle": angle})
         times.append(1000 * (time.perf_counter() - start))
     return float(np.percentile(times, 50)), float(np.percentile(times, 95))
 

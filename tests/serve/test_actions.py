@@ -12,7 +12,7 @@ from disentwine.core.model import Batch, Losses, Model
 from disentwine.data import Arrays, Pendulum
 from disentwine.errors import UsageError
 from disentwine.serve.actions import actions_of, apply, retrieve, step
-from disentwine.serve.loaded_run import Opened, Seen
+from disentwine.serve.loaded_run import EncodedImage, LoadedRun
 from disentwine.serve.uploads import Uploads, data_url
 
 PLACES = 32
@@ -57,42 +57,44 @@ def bars() -> Arrays:
 
 
 @pytest.fixture
-def opened(bars: Arrays) -> Opened:
-    return Opened(Stepper(), bars, 1)
+def loaded_run(bars: Arrays) -> LoadedRun:
+    return LoadedRun(Stepper(), bars, 1)
 
 
-def seen_at(opened: Opened, place: int) -> Seen:
+def bar_at(loaded_run: LoadedRun, place: int) -> EncodedImage:
     """A bar of the first colour."""
-    assert opened.dataset is not None
-    return Seen(opened.model, opened.dataset.images[2 * place], 2 * place)
+    assert loaded_run.dataset is not None
+    return EncodedImage(loaded_run.model, loaded_run.dataset.images[2 * place], 2 * place)
 
 
-def test_actions_are_listed(opened: Opened) -> None:
-    assert next((a.id, a.label) for a in actions_of(opened)) == ("+x", "+ x")
-    assert len(actions_of(opened)) == 4
+def test_actions_are_listed(loaded_run: LoadedRun) -> None:
+    assert next((a.id, a.label) for a in actions_of(loaded_run)) == ("+x", "+ x")
+    assert len(actions_of(loaded_run)) == 4
 
 
-def test_pictures_are_those_of_the_data(opened: Opened) -> None:
-    answer = apply(opened, seen_at(opened, 5), ["+x", "+x", "-x"])
-    assert answer.pictures == answer.truths
-    assert opened.dataset is not None
-    assert answer.pictures == [data_url(opened.dataset.images[2 * i]) for i in (6, 7, 6)]
+def test_pictures_are_those_of_the_data(loaded_run: LoadedRun) -> None:
+    answer = apply(loaded_run, bar_at(loaded_run, 5), ["+x", "+x", "-x"])
+    assert answer.images == answer.truths
+    assert loaded_run.dataset is not None
+    assert answer.images == [data_url(loaded_run.dataset.images[2 * i]) for i in (6, 7, 6)]
 
 
-def test_pressing_again_computes_one_more(opened: Opened) -> None:
-    seen = seen_at(opened, 5)
-    first = apply(opened, seen, ["+x", "+x"]).pictures
-    again = apply(opened, seen, ["+x", "+x", "+x"]).pictures
+def test_pressing_again_computes_one_more(loaded_run: LoadedRun) -> None:
+    encoded = bar_at(loaded_run, 5)
+    first = apply(loaded_run, encoded, ["+x", "+x"]).images
+    again = apply(loaded_run, encoded, ["+x", "+x", "+x"]).images
     assert again[:2] == first
-    assert opened.model.asked == 3
+    assert loaded_run.model.asked == 3
 
 
-def test_a_step_out_of_the_data_has_no_truth(opened: Opened) -> None:
-    answer = apply(opened, seen_at(opened, PLACES - 2), ["+x", "+x", "-x"])
+def test_a_step_out_of_the_data_has_no_truth(loaded_run: LoadedRun) -> None:
+    answer = apply(loaded_run, bar_at(loaded_run, PLACES - 2), ["+x", "+x", "-x"])
     assert answer.truths is not None
     assert [truth is None for truth in answer.truths] == [False, True, True]
-    assert answer.beyond == 1
-    sent = apply(opened, Seen(opened.model, np.zeros((8, PLACES, 1), np.uint8)), ["+x"])
+    assert answer.valid_steps == 1
+    sent = apply(
+        loaded_run, EncodedImage(loaded_run.model, np.zeros((8, PLACES, 1), np.uint8)), ["+x"]
+    )
     assert sent.truths is None
 
 
@@ -141,9 +143,9 @@ def test_truths_are_those_of_a_thorough_look(factors: tuple[str, ...] | None, cy
     dataset.factors[:, 3] = 0
     dataset.spec = tuple(replace(f, cyclic=f.name == "turn") for f in dataset.spec)
     dataset = dataset.with_transitions(factors=factors, cyclic=cyclic)
-    opened = Opened(Stepper(), dataset, 1)
+    loaded_run = LoadedRun(Stepper(), dataset, 1)
     names = [f"{sign}{name}" for name in factors or kinds for sign in "+-"]
-    opened.model.actions = tuple(names)
+    loaded_run.model.actions = tuple(names)
     truths = []
     for index in range(len(dataset)):
         pressed = rng.choice(names, 3).tolist()
@@ -151,7 +153,7 @@ def test_truths_are_those_of_a_thorough_look(factors: tuple[str, ...] | None, cy
         for action in pressed:
             row, picture = (None, None) if row is None else thorough_truth(dataset, row, action)
             expected.append(None if picture is None else data_url(picture))
-        answer = apply(opened, Seen(opened.model, images[index], index), pressed)
+        answer = apply(loaded_run, EncodedImage(loaded_run.model, images[index], index), pressed)
         assert answer.truths == expected
         truths += expected
     assert None in truths
@@ -163,8 +165,8 @@ def test_the_table_is_looked_through_once(bars: Arrays, monkeypatch: pytest.Monk
     unique = np.unique
     monkeypatch.setattr(np, "unique", lambda x, **how: looked.append(len(x)) or unique(x, **how))
     dataset = bars.with_transitions()
-    for opened in (Opened(Stepper(), dataset, 1), Opened(Stepper(), dataset, 2)):
-        apply(opened, seen_at(opened, 5), ["+x", "+x", "-x", "+colour"])
+    for loaded_run in (LoadedRun(Stepper(), dataset, 1), LoadedRun(Stepper(), dataset, 2)):
+        apply(loaded_run, bar_at(loaded_run, 5), ["+x", "+x", "-x", "+colour"])
     assert looked == [len(bars)] * 3  # once a factor, and once for what is held
 
 
@@ -173,8 +175,8 @@ def test_continuous_factors_have_no_steps() -> None:
     assert step(pendulum, pendulum.factors[0], "+light_angle") is None
 
 
-def test_the_likeliest_action_comes_first(opened: Opened) -> None:
-    answer = retrieve(opened, seen_at(opened, 3), seen_at(opened, 4))
+def test_the_likeliest_action_comes_first(loaded_run: LoadedRun) -> None:
+    answer = retrieve(loaded_run, bar_at(loaded_run, 3), bar_at(loaded_run, 4))
     assert [(a.id, a.probability) for a in answer.actions] == [
         ("+x", 1.0),
         ("+colour", 0.5),
@@ -183,6 +185,6 @@ def test_the_likeliest_action_comes_first(opened: Opened) -> None:
     ]
 
 
-def test_unknown_actions_are_named(opened: Opened) -> None:
+def test_unknown_actions_are_named(loaded_run: LoadedRun) -> None:
     with pytest.raises(UsageError, match=r"there is no action '\+xx'\. Did you mean '\+x'\?"):
-        apply(opened, opened.look("t-0", Uploads().read), ["+xx"])
+        apply(loaded_run, loaded_run.encode("t-0", Uploads().read), ["+xx"])

@@ -14,7 +14,7 @@ from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.models import VQVAE
 from disentwine.serve import explore
-from disentwine.serve.loaded_run import MissingError, Opened, Seen
+from disentwine.serve.loaded_run import EncodedImage, LoadedRun, MissingError
 from disentwine.serve.uploads import Uploads, data_url
 from disentwine.testing import small_grid
 
@@ -49,31 +49,34 @@ class Lamp(Model):
 
 
 @pytest.fixture
-def opened() -> Opened:
-    return Opened(Lamp(), None, 1)
+def loaded_run() -> LoadedRun:
+    return LoadedRun(Lamp(), None, 1)
 
 
-def test_it_intervenes_without_abducting(opened: Opened) -> None:
-    assert isinstance(opened.model, Intervenes)
-    assert not isinstance(opened.model, Abducts)
-    seen = Seen(opened.model, np.full((4, 4, 1), 50, np.uint8))
-    answer = explore.intervene(opened, seen, {"light": 150.0})
+def test_it_intervenes_without_abducting(loaded_run: LoadedRun) -> None:
+    assert isinstance(loaded_run.model, Intervenes)
+    assert not isinstance(loaded_run.model, Abducts)
+    encoded = EncodedImage(loaded_run.model, np.full((4, 4, 1), 50, np.uint8))
+    answer = explore.intervene(loaded_run, encoded, {"light": 150.0})
     assert answer.before == {"light": 50.0, "heat": 10.0}
     assert answer.after == {"light": 150.0, "heat": 30.0}
-    assert answer.picture == data_url(np.full((4, 4, 1), 150, np.uint8))
-    assert answer.moved == ["heat"]
+    assert answer.image == data_url(np.full((4, 4, 1), 150, np.uint8))
+    assert answer.affected == ["heat"]
     assert answer.truth is None
-    assert explore.intervene(opened, seen, {"heat": 1.0}).cut == [("light", "heat")]
+    assert explore.intervene(loaded_run, encoded, {"heat": 1.0}).removed_edges == [
+        ("light", "heat")
+    ]
 
 
-def test_without_data_only_sent_pictures_can_be_looked_at(opened: Opened) -> None:
-    assert explore.thumbnails(opened, 0, 10) == []
+def test_without_data_only_sent_pictures_can_be_looked_at(loaded_run: LoadedRun) -> None:
+    assert explore.thumbnails(loaded_run, 0, 10) == []
     with pytest.raises(MissingError, match="not at hand"):
-        opened.look("t-0", Uploads().read)
-    light = opened.concepts[0]
+        loaded_run.encode("t-0", Uploads().read)
+    light = loaded_run.concepts[0]
     assert (light.low, light.high, light.unit) == (0.0, 200.0, "")
+    dark = EncodedImage(loaded_run.model, np.zeros((4, 4, 1), np.uint8))
     with pytest.raises(UsageError, match="training range"):
-        explore.intervene(opened, Seen(opened.model, np.zeros((4, 4, 1), np.uint8)), {"light": 1e5})
+        explore.intervene(loaded_run, dark, {"light": 1e5})
 
 
 class Switch(Lamp):
@@ -83,13 +86,13 @@ class Switch(Lamp):
 
 
 def test_what_the_model_remembers_of_its_labels_stands_in_for_the_data() -> None:
-    opened = Opened(Switch(), None, 1)
-    light, heat = opened.concepts
+    loaded_run = LoadedRun(Switch(), None, 1)
+    light, heat = loaded_run.concepts
     assert (light.kind, light.values) == ("categorical", ["off", "dim", "bright"])
     assert (light.low, light.high, light.step) == (0.0, 2.0, 1.0)
     assert (heat.kind, heat.values, heat.low, heat.high) == ("continuous", [], 3.0, 40.0)
-    seen = Seen(opened.model, np.zeros((4, 4, 1), np.uint8))
-    assert explore.sweep(opened, seen, "light", {}, 9).values == [0.0, 1.0, 2.0]
+    encoded = EncodedImage(loaded_run.model, np.zeros((4, 4, 1), np.uint8))
+    assert explore.sweep(loaded_run, encoded, "light", {}, 9).values == [0.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize("dataset", ["at hand", "missing"])
@@ -101,20 +104,20 @@ def test_a_number_that_is_no_category_is_refused(dataset: str, value: float) -> 
         names=["light", "heat"],
     )
     lamps.spec = (Factor("light", "categorical", values=("off", "dim", "bright")), Factor("heat"))
-    opened = Opened(Switch(), lamps if dataset == "at hand" else None, 1)
-    seen = Seen(opened.model, np.zeros((4, 4, 1), np.uint8))
-    assert explore.intervene(opened, seen, {"light": 2.0}).moved == ["heat"]
+    loaded_run = LoadedRun(Switch(), lamps if dataset == "at hand" else None, 1)
+    encoded = EncodedImage(loaded_run.model, np.zeros((4, 4, 1), np.uint8))
+    assert explore.intervene(loaded_run, encoded, {"light": 2.0}).affected == ["heat"]
     with pytest.raises(UsageError, match=r"no category; .* from 0 \(off\) to 2 \(bright\)"):
-        explore.intervene(opened, seen, {"light": value})
+        explore.intervene(loaded_run, encoded, {"light": value})
 
 
 @pytest.mark.parametrize("dataset", ["at hand", "missing"])
 def test_codes_out_of_a_codebook_are_whole_numbers_of_it(dataset: str) -> None:
     grid = small_grid((16, 16, 1))
     model = VQVAE.for_data(grid, codes=8).eval()
-    opened = Opened(model, grid if dataset == "at hand" else None, 1)
-    seen = Seen(model, grid.images[0])
-    answer = explore.traverse(opened, seen, {"0": 2.6, "1": -40.0, "2": 99.0})
+    loaded_run = LoadedRun(model, grid if dataset == "at hand" else None, 1)
+    encoded = EncodedImage(model, grid.images[0])
+    answer = explore.traverse(loaded_run, encoded, {"0": 2.6, "1": -40.0, "2": 99.0})
     assert set(answer.ranges) == {(0.0, 7.0)}
-    assert answer.codes[:3] == [3.0, 0.0, 7.0]
-    assert answer.codes[3:] == seen.codes[3:].tolist()
+    assert answer.latents[:3] == [3.0, 0.0, 7.0]
+    assert answer.latents[3:] == encoded.latents[3:].tolist()

@@ -20,7 +20,7 @@ QUICK = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 ROUTES = ("do", "sweep", "traverse", "sample", "apply", "retrieve")
-FIELDS = ("image", "do", "concept", "count", "codes", "actions", "before", "after", "seed")
+FIELDS = ("image", "do", "concept", "count", "latents", "actions", "before", "after", "seed")
 numbers = st.one_of(
     st.floats(), st.integers(), st.sampled_from([1e308, -1e308, 1e-320, 2**70, float("nan")])
 )
@@ -36,7 +36,7 @@ bodies = st.one_of(
         {"image": st.just("t-0")},
         optional={
             "do": st.dictionaries(names, numbers),
-            "codes": st.dictionaries(names, numbers),
+            "latents": st.dictionaries(names, numbers),
             "concept": names,
             "count": numbers,
             "actions": st.lists(names),
@@ -150,7 +150,7 @@ def test_a_slow_body_is_given_up() -> None:
         "path": "/api/uploads",
         "headers": [(b"host", b"127.0.0.1"), (b"content-length", b"100")],
     }
-    asyncio.run(guard.Guard(reached, body_seconds=0.01)(scope, receive, send))
+    asyncio.run(guard.SecurityMiddleware(reached, body_seconds=0.01)(scope, receive, send))
     assert sent[0]["status"] == 408
 
 

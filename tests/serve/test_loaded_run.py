@@ -24,10 +24,10 @@ class Slow:
         self.go = threading.Event()
         self.intervene = explore.intervene
 
-    def __call__(self, opened: Any, seen: Any, do: Any) -> Any:
+    def __call__(self, loaded_run: Any, encoded: Any, do: Any) -> Any:
         self.asked.append(do["light_angle"])
         assert self.go.wait(60)
-        return self.intervene(opened, seen, do)
+        return self.intervene(loaded_run, encoded, do)
 
 
 @pytest.fixture

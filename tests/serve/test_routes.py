@@ -67,11 +67,11 @@ def test_details_lay_out_the_page(client: TestClient, causal: str, plain: str, r
     for edge in details["graph"]["edges"]:
         weight = learnt[names.index(edge["source"]), names.index(edge["target"])]
         assert edge["weight"] == pytest.approx(weight)
-    assert (details["latents"], details["latent_names"]) == (4, list(names))
+    assert (details["latent_count"], details["latent_names"]) == (4, list(names))
     assert details["actions"] == []
     assert "causal-vae" in details["recipe"]
     other = client.get(plain).json()
-    assert (other["latents"], other["latent_names"]) == (3, ["z0", "z1", "z2"])
+    assert (other["latent_count"], other["latent_names"]) == (3, ["z0", "z1", "z2"])
     assert (other["graph"], other["concepts"], other["latent_layers"]) == (None, [], [])
 
 
@@ -96,7 +96,7 @@ def test_an_image_beside_its_reconstruction(client: TestClient, causal: str, run
     assert answer["values"] == pytest.approx(values, rel=1e-6)
     truth = dict(zip(run.dataset.names, run.dataset.factors[index], strict=True))
     assert answer["truth"] == pytest.approx(truth)
-    assert answer["codes"] == pytest.approx(run.model.represent(original).tolist(), rel=1e-5)
+    assert answer["latents"] == pytest.approx(run.model.represent(original).tolist(), rel=1e-5)
 
 
 def test_do_is_what_the_library_does(client: TestClient, causal: str, run: Run) -> None:
@@ -105,39 +105,39 @@ def test_do_is_what_the_library_does(client: TestClient, causal: str, run: Run) 
     answer = client.post(f"{causal}/do", json={"image": "t-5", "do": do}).json()
     made = run.model.do(original, do)
     drawn = run.dataset.simulate(run.dataset.factors[[index]], do).images[0]
-    np.testing.assert_array_equal(picture(answer["picture"]), made)
+    np.testing.assert_array_equal(picture(answer["image"]), made)
     np.testing.assert_array_equal(picture(answer["truth"]), drawn)
     apart = np.abs(made.astype(int) - drawn)
     np.testing.assert_array_equal(picture(answer["difference"]), apart)
     assert answer["error"]["model"] == pytest.approx(np.mean((apart / 255) ** 2), rel=1e-5)
     nothing = np.mean(((original.astype(int) - drawn) / 255) ** 2)
-    assert answer["error"]["nothing"] == pytest.approx(nothing, rel=1e-5)
+    assert answer["error"]["unchanged"] == pytest.approx(nothing, rel=1e-5)
     assert answer["after"]["light_angle"] == pytest.approx(70, rel=1e-5)
     assert answer["after"]["pendulum_angle"] == answer["before"]["pendulum_angle"]
-    assert sorted(answer["cut"]) == [
+    assert sorted(answer["removed_edges"]) == [
         ["light_angle", "shadow_length"],
         ["pendulum_angle", "shadow_length"],
     ]
-    assert answer["moved"] == ["shadow_position"]
+    assert answer["affected"] == ["shadow_position"]
     assert answer["milliseconds"] > 0
 
 
 def test_doing_nothing_is_the_reconstruction(client: TestClient, causal: str) -> None:
     answer = client.post(f"{causal}/do", json={"image": "t-1"}).json()
-    assert answer["picture"] == answer["reconstruction"]
+    assert answer["image"] == answer["reconstruction"]
     assert answer["before"] == answer["after"]
-    assert (answer["cut"], answer["moved"]) == ([], [])
-    assert answer["error"]["nothing"] == 0
+    assert (answer["removed_edges"], answer["affected"]) == ([], [])
+    assert answer["error"]["unchanged"] == 0
 
 
 def test_a_sweep_is_many_dos(client: TestClient, causal: str) -> None:
     body = {"image": "t-2", "concept": "light_angle", "do": {"pendulum_angle": 0}, "count": 3}
     answer = client.post(f"{causal}/sweep", json=body).json()
-    assert len(answer["values"]) == len(answer["pictures"]) == len(answer["truths"]) == 3
+    assert len(answer["values"]) == len(answer["images"]) == len(answer["truths"]) == 3
     do = {"pendulum_angle": 0, "light_angle": answer["values"][2]}
     one = client.post(f"{causal}/do", json={"image": "t-2", "do": do}).json()
     assert one["truth"] == answer["truths"][2]
-    apart = picture(one["picture"]).astype(int) - picture(answer["pictures"][2])
+    apart = picture(one["image"]).astype(int) - picture(answer["images"][2])
     assert np.abs(apart).max() <= 1  # a batch may round otherwise than one image
 
 
@@ -146,36 +146,36 @@ def test_single_concepts_are_traversed_with_all_others_held(
 ) -> None:
     factual = run.dataset.images[example(run, 0)]
     codes, values = run.model.represent(factual), run.model.concepts(factual)
-    body = {"image": "t-0", "codes": {"1": float(codes[1]) + 1}}
+    body = {"image": "t-0", "latents": {"1": float(codes[1]) + 1}}
     answer = client.post(f"{causal}/traverse", json=body).json()
     values[1] += run.model.label_scale[1]
     held = dict(zip(run.model.concept_names, values.tolist(), strict=True))
-    found, expected = picture(answer["picture"]), run.model.do(factual, held)
+    found, expected = picture(answer["image"]), run.model.do(factual, held)
     assert np.abs(found.astype(int) - expected).max() <= 1
 
 
 def test_codes_are_traversed(client: TestClient, plain: str, runs: Path) -> None:
-    body = {"image": "t-0", "codes": {"1": 2.5}}
+    body = {"image": "t-0", "latents": {"1": 2.5}}
     answer = client.post(f"{plain}/traverse", json=body).json()
     own = client.get(f"{plain}/images/t-0").json()
-    assert answer["codes"][1] == 2.5
-    assert answer["codes"][::2] == own["codes"][::2]
+    assert answer["latents"][1] == 2.5
+    assert answer["latents"][::2] == own["latents"][::2]
     assert len(answer["ranges"]) == 3
     assert all(low < high for low, high in answer["ranges"])
     unmoved = client.post(f"{plain}/traverse", json={"image": "t-0"}).json()
-    assert unmoved["picture"] == own["reconstruction"]
-    assert answer["picture"] != own["reconstruction"]
+    assert unmoved["image"] == own["reconstruction"]
+    assert answer["image"] != own["reconstruction"]
 
 
 def test_new_images_are_drawn(client: TestClient, causal: str, plain: str) -> None:
     body = {"count": 2, "seed": 3}
     first, again = (client.post(f"{plain}/sample", json=body).json() for _ in range(2))
     assert first == again
-    assert len(first["pictures"]) == 2
+    assert len(first["images"]) == 2
     fresh, other = (client.post(f"{plain}/sample", json={"count": 1}).json() for _ in range(2))
     assert fresh != other
     set_world = {"count": 3, "do": {"light_angle": 60}}
-    assert len(client.post(f"{causal}/sample", json=set_world).json()["pictures"]) == 3
+    assert len(client.post(f"{causal}/sample", json=set_world).json()["images"]) == 3
 
 
 def test_a_picture_is_sent_and_moved(client: TestClient, ids: dict[str, str], run: Run) -> None:
@@ -192,7 +192,7 @@ def test_a_picture_is_sent_and_moved(client: TestClient, ids: dict[str, str], ru
         assert looked["truth"] is None
     answer = client.post(f"/api/runs/{ids['causal']}/do", json=body).json()
     made = run.model.do(original, light_angle=70.0)
-    np.testing.assert_array_equal(picture(answer["picture"]), made)
+    np.testing.assert_array_equal(picture(answer["image"]), made)
     assert (answer["truth"], answer["difference"], answer["error"]) == (None, None, None)
 
 
@@ -212,8 +212,8 @@ def test_a_picture_is_sent_and_moved(client: TestClient, ids: dict[str, str], ru
         ("causal/sample", {"count": 17}, 422, "count"),
         ("plain/do", {"image": "t-0", "do": {"light_angle": 1}}, 404, "no concepts"),
         ("plain/sample", {"do": {"light_angle": 1}}, 404, "intervention"),
-        ("plain/traverse", {"image": "t-0", "codes": {"3": 0}}, 422, "last is 2"),
-        ("plain/traverse", {"image": "t-0", "codes": {"0": 1e300}}, 422, "too far"),
+        ("plain/traverse", {"image": "t-0", "latents": {"3": 0}}, 422, "last is 2"),
+        ("plain/traverse", {"image": "t-0", "latents": {"0": 1e300}}, 422, "too far"),
         ("nothing/do", {"image": "t-0"}, 404, "no such run"),
     ],
 )
@@ -297,13 +297,13 @@ def test_newer_weights_are_taken_up(
     saved = Run(path).checkpoint
     with TestClient(create_app([path]), base_url="http://127.0.0.1") as client:
         where = f"/api/runs/{client.get('/api/runs').json()[0]['id']}"
-        before = client.get(f"{where}/images/t-0").json()["codes"]
+        before = client.get(f"{where}/images/t-0").json()["latents"]
         moved = {name: value + 0.01 for name, value in saved.weights.items()}
         state = {k: v for k, v in saved.state.items() if k not in ("digest", "files", "step")}
         state["best"] = {**(state.get("best") or {}), "step": 5}
         save_checkpoint(path / "checkpoints", Checkpoint(5, moved, saved.training, state))
         assert client.get(where).json()["step"] == 5
-        assert client.get(f"{where}/images/t-0").json()["codes"] != before
+        assert client.get(f"{where}/images/t-0").json()["latents"] != before
 
 
 def test_a_run_without_weights_can_be_watched(runs: Path, tmp_path: Path) -> None:

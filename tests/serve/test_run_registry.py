@@ -20,16 +20,16 @@ from disentwine.models import VQVAE
 from disentwine.runs.run import Run
 from disentwine.serve import explore
 from disentwine.serve.app import create_app
-from disentwine.serve.loaded_run import Opened
-from disentwine.serve.run_registry import Entry, Shelf
+from disentwine.serve.loaded_run import LoadedRun
+from disentwine.serve.run_registry import DatasetCache, ServedRun
 
 
 def test_data_sets_are_shared_and_go_with_the_last_run(runs: Path) -> None:
-    shelf = Shelf()
-    entries = [Entry(runs / name, shelf) for name in ("causal", "plain")]
-    shared = {id(entry.open().dataset) for entry in entries}
+    datasets = DatasetCache()
+    entries = [ServedRun(runs / name, datasets) for name in ("causal", "plain")]
+    shared = {id(served.load().dataset) for served in entries}
     assert len(shared) == 1
-    dataset = weakref.ref(entries[0].open().dataset)
+    dataset = weakref.ref(entries[0].load().dataset)
     del entries[0]
     gc.collect()
     assert dataset() is not None
@@ -39,15 +39,15 @@ def test_data_sets_are_shared_and_go_with_the_last_run(runs: Path) -> None:
 
 
 def test_more_data_sets_than_a_few_are_still_shared(runs: Path, tmp_path: Path) -> None:
-    shelf, held = Shelf(), []
+    datasets, held = DatasetCache(), []
     for share in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6):
         path = tmp_path / str(share)
         shutil.copytree(runs / "plain", path)
         recipe = (path / "recipe.yaml").read_text()
         (path / "recipe.yaml").write_text(recipe.replace("data:", f"data:\n  labelled: {share}"))
-        held.append(shelf.find(Run(path)))
+        held.append(datasets.find(Run(path)))
     assert len(set(map(id, held))) == 6
-    assert shelf.find(Run(tmp_path / "0.1")) is held[0]
+    assert datasets.find(Run(tmp_path / "0.1")) is held[0]
 
 
 def test_why_data_are_missing_is_told_once_on_the_terminal_and_in_the_answer(
@@ -70,7 +70,7 @@ def test_why_data_are_missing_is_told_once_on_the_terminal_and_in_the_answer(
     assert "there is no such folder" in refused[0].json()["detail"]
     assert "send a picture of your own" in refused[0].json()["detail"]
     assert details["examples"] == 0
-    assert details["missing"].startswith("photos of ann: there is no such folder")
+    assert details["unavailable"].startswith("photos of ann: there is no such folder")
     assert "path: photos of ann" in details["recipe"]
     assert str(tmp_path) not in json.dumps([details, refused[0].json()])
     said = capfd.readouterr().err
@@ -99,19 +99,19 @@ def test_a_run_that_is_trained_anew_in_its_folder_is_served_anew(tmp_path: Path)
     pendulum = data.Pendulum(size=32)
     options: dict[str, Any] = {"steps": 1, "batch_size": 4, "threads": 1, "progress": False}
     fit(VAE.for_data(pendulum, latent=3), pendulum, out=tmp_path / "run", **options)
-    entry = Entry(tmp_path / "run", Shelf())
-    before = entry.open()
-    assert not entry.stale
+    served = ServedRun(tmp_path / "run", DatasetCache())
+    before = served.load()
+    assert not served.stale
     shutil.rmtree(tmp_path / "run")
-    assert not entry.stale
-    assert entry.open() is before, "what is gone is served as long as nothing else is there"
+    assert not served.stale
+    assert served.load() is before, "what is gone is served as long as nothing else is there"
     quantized = VQVAE.for_data(pendulum, codes=8, width=8)
     fit(quantized, pendulum, out=tmp_path / "run", **options)
-    assert entry.summary().model == "vq-vae"
-    assert "quantizes" in entry.summary().capabilities
-    assert entry.stale
-    assert isinstance(entry.open().model, VQVAE)
-    assert not entry.stale
+    assert served.summary().model == "vq-vae"
+    assert "quantizes" in served.summary().capabilities
+    assert served.stale
+    assert isinstance(served.load().model, VQVAE)
+    assert not served.stale
 
 
 def test_a_run_that_comes_while_another_is_read_is_found(
@@ -121,20 +121,20 @@ def test_a_run_that_comes_while_another_is_read_is_found(
     options: dict[str, Any] = {"steps": 1, "batch_size": 4, "threads": 1, "progress": False}
     for name in ("run", "next"):
         fit(VAE.for_data(pendulum, latent=len(name)), pendulum, out=tmp_path / name, **options)
-    entry = Entry(tmp_path / "run", Shelf())
-    find = Shelf.find
+    served = ServedRun(tmp_path / "run", DatasetCache())
+    find = DatasetCache.find
 
-    def replaced_meanwhile(shelf: Shelf, run: Run) -> Any:
+    def replaced_meanwhile(datasets: DatasetCache, run: Run) -> Any:
         monkeypatch.undo()
         shutil.rmtree(tmp_path / "run")
         (tmp_path / "next").rename(tmp_path / "run")
-        assert entry.stale
-        return find(shelf, run)
+        assert served.stale
+        return find(datasets, run)
 
-    monkeypatch.setattr(Shelf, "find", replaced_meanwhile)
-    assert entry.open().latents == len("run")
-    assert entry.stale
-    assert entry.open().latents == len("next")
+    monkeypatch.setattr(DatasetCache, "find", replaced_meanwhile)
+    assert served.load().latent_count == len("run")
+    assert served.stale
+    assert served.load().latent_count == len("next")
 
 
 def test_weights_in_memory_outlive_the_folder_of_an_unfinished_run(tmp_path: Path) -> None:
@@ -142,10 +142,10 @@ def test_weights_in_memory_outlive_the_folder_of_an_unfinished_run(tmp_path: Pat
     options: dict[str, Any] = {"batch_size": 4, "threads": 1, "progress": False}
     fit(VAE.for_data(pendulum, latent=2), pendulum, out=tmp_path / "run", steps=1, **options)
     (tmp_path / "run" / "status.json").unlink()
-    entry = Entry(tmp_path / "run", Shelf())
-    before = entry.open()
+    served = ServedRun(tmp_path / "run", DatasetCache())
+    before = served.load()
     shutil.rmtree(tmp_path / "run")
-    assert entry.open() is before
+    assert served.load() is before
 
 
 def test_a_run_whose_folder_is_gone_says_so_and_not_where_it_was(
@@ -192,19 +192,19 @@ class Dice(Model):
 
 def test_a_seed_draws_the_same_while_another_thread_opens_a_run(runs: Path) -> None:
     dice = Dice()
-    opened = Opened(dice, None, 1)
-    expected = explore.sample(opened, 8, {}, seed=3)
-    for work in (lambda entry: entry.open(), lambda entry: entry.summary()):
+    loaded_run = LoadedRun(dice, None, 1)
+    expected = explore.sample(loaded_run, 8, {}, seed=3)
+    for work in (lambda served: served.load(), lambda served: served.summary()):
         dice.begun.clear()
         dice.disturbed.clear()
 
         def open_another(work: Any = work) -> None:
             dice.begun.wait(timeout=60)
-            work(Entry(runs / "plain", Shelf()))
+            work(ServedRun(runs / "plain", DatasetCache()))
             dice.disturbed.set()
 
         other = threading.Thread(target=open_another)
         other.start()
-        found = explore.sample(opened, 8, {}, seed=3)
+        found = explore.sample(loaded_run, 8, {}, seed=3)
         other.join()
         assert found == expected

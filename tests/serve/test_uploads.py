@@ -118,7 +118,7 @@ def test_unknown_runs_take_no_pictures(client: TestClient) -> None:
 @pytest.mark.parametrize("bounded", ["bytes", "pictures"])
 def test_the_oldest_pictures_go_first(bounded: str) -> None:
     content = saved(noise())
-    few = {"max_bytes": 3 * len(content)} if bounded == "bytes" else {"max_pictures": 3}
+    few = {"max_bytes": 3 * len(content)} if bounded == "bytes" else {"max_images": 3}
     uploads = Uploads(**few)
     names = [uploads.add(content, (32, 32, 3))[0] for _ in range(5)]
     assert len(set(names)) == 5

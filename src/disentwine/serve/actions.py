@@ -14,62 +14,62 @@ from disentwine.core.types import FloatArray, UInt8Array
 from disentwine.data.factor_grid import FactorGrid
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.serve.controls import number
-from disentwine.serve.loaded_run import MissingError, Opened, Seen
+from disentwine.serve.loaded_run import EncodedImage, LoadedRun, MissingError
 from disentwine.serve.schema import Action, ApplyAnswer, LikelyAction, RetrieveAnswer
 from disentwine.serve.uploads import data_url
 
 STEPS = {"+": 1, "-": -1}
-_steps: WeakKeyDictionary[Dataset, FactorGrid | None] = WeakKeyDictionary()
+_grids: WeakKeyDictionary[Dataset, FactorGrid | None] = WeakKeyDictionary()
 REMEMBERED = 100
 """Pictures after actions that are kept of one image: an action is pressed again and again."""
 
 
-def actions_of(opened: Opened) -> list[Action]:
+def actions_of(run: LoadedRun) -> list[Action]:
     """Every action the model knows; none for models without."""
-    model: Any = opened.model  # a torch module has an `apply` of its own kind
+    model: Any = run.model  # a torch module has an `apply` of its own kind
     if not isinstance(model, AppliesActions):
         return []
-    return [Action(id=name, label=label(name)) for name in model.actions]
+    return [Action(id=name, label=action_label(name)) for name in model.actions]
 
 
-def label(action: str) -> str:
+def action_label(action: str) -> str:
     """An action in words.
 
-    >>> label("+wall_hue")
+    >>> action_label("+wall_hue")
     '+ wall hue'
     """
     return f"{action[:1]} {action[1:].replace('_', ' ')}"
 
 
-def apply(opened: Opened, seen: Seen, actions: Sequence[str]) -> ApplyAnswer:
+def apply(run: LoadedRun, image: EncodedImage, actions: Sequence[str]) -> ApplyAnswer:
     """The picture after each of some actions, one upon the other; the true ones where known."""
-    model = _transiting(opened)
+    model = _acting_model(run)
     for action in actions:
         if action not in model.actions:
             nearest = did_you_mean(action[:80], model.actions)
             raise UsageError(f"there is no action '{action[:80]}'. {nearest}")
-    pictures = []
+    images = []
     for done in range(1, len(actions) + 1):
         so_far = tuple(actions[:done])
-        if so_far not in seen.after_actions:
-            if len(seen.after_actions) >= REMEMBERED:
-                seen.after_actions.clear()
-            seen.after_actions[so_far] = data_url(model.apply(seen.picture, list(so_far)))
-        pictures.append(seen.after_actions[so_far])
-    truths, beyond = _truths(opened, seen, actions)
-    return ApplyAnswer(pictures=pictures, truths=truths, beyond=beyond)
+        if so_far not in image.after_actions:
+            if len(image.after_actions) >= REMEMBERED:
+                image.after_actions.clear()
+            image.after_actions[so_far] = data_url(model.apply(image.pixels, list(so_far)))
+        images.append(image.after_actions[so_far])
+    truths, valid_steps = _truths(run, image, actions)
+    return ApplyAnswer(images=images, truths=truths, valid_steps=valid_steps)
 
 
-def retrieve(opened: Opened, before: Seen, after: Seen) -> RetrieveAnswer:
+def retrieve(run: LoadedRun, before: EncodedImage, after: EncodedImage) -> RetrieveAnswer:
     """Which action made one picture of another, the most probable first."""
-    model = _transiting(opened)
-    probabilities = np.asarray(model.retrieve(before.picture, after.picture), dtype=np.float64)
+    model = _acting_model(run)
+    probabilities = np.asarray(model.retrieve(before.pixels, after.pixels), dtype=np.float64)
     order = np.argsort(-probabilities, kind="stable")
     return RetrieveAnswer(
         actions=[
             LikelyAction(
                 id=model.actions[i],
-                label=label(model.actions[i]),
+                label=action_label(model.actions[i]),
                 probability=number(probabilities[i]),
             )
             for i in order
@@ -77,31 +77,31 @@ def retrieve(opened: Opened, before: Seen, after: Seen) -> RetrieveAnswer:
     )
 
 
-def _transiting(opened: Opened) -> AppliesActions:
-    model: Any = opened.model
+def _acting_model(run: LoadedRun) -> AppliesActions:
+    model: Any = run.model
     if not isinstance(model, AppliesActions):
         raise MissingError("this model knows no actions")
     return model
 
 
 def _truths(
-    opened: Opened, seen: Seen, actions: Sequence[str]
+    run: LoadedRun, image: EncodedImage, actions: Sequence[str]
 ) -> tuple[list[str | None] | None, int | None]:
     """What the data have for a held-out image after each action, None once a step leads nowhere; and how
     many lead on before that."""
-    dataset = opened.dataset
-    if dataset is None or seen.index is None:
+    dataset = run.dataset
+    if dataset is None or image.index is None:
         return None, None
-    row: FloatArray | None = dataset.factors[seen.index]
+    row: FloatArray | None = dataset.factors[image.index]
     truths: list[str | None] = []
-    beyond = None
+    valid_steps = None
     for done, action in enumerate(actions):
         row = None if row is None else step(dataset, row, action)
-        if row is None and beyond is None:
-            beyond = done
-        picture = None if row is None else _picture(opened, dataset, row)
-        truths.append(None if picture is None else data_url(picture))
-    return truths, beyond
+        if row is None and valid_steps is None:
+            valid_steps = done
+        truth = None if row is None else _true_image(run, dataset, row)
+        truths.append(None if truth is None else data_url(truth))
+    return truths, valid_steps
 
 
 def step(dataset: Dataset, row: FloatArray, action: str) -> FloatArray | None:
@@ -113,31 +113,31 @@ def step(dataset: Dataset, row: FloatArray, action: str) -> FloatArray | None:
     True
     """
     sign, name = action[:1], action[1:]
-    steps = steps_of(dataset)
-    if steps is None or sign not in STEPS or name not in dataset.names:
+    grid = factor_grid(dataset)
+    if grid is None or sign not in STEPS or name not in dataset.names:
         return None
-    return steps.step(row, dataset.names.index(name), STEPS[sign])
+    return grid.step(row, dataset.names.index(name), STEPS[sign])
 
 
-def steps_of(dataset: Dataset) -> FactorGrid | None:
+def factor_grid(dataset: Dataset) -> FactorGrid | None:
     """The steps of a data set, found once for all runs on it; None where its factors have none."""
-    if dataset not in _steps:
+    if dataset not in _grids:
         try:
-            _steps[dataset] = FactorGrid(dataset)
+            _grids[dataset] = FactorGrid(dataset)
         except UsageError:
-            _steps[dataset] = None
-    return _steps[dataset]
+            _grids[dataset] = None
+    return _grids[dataset]
 
 
-def _picture(opened: Opened, dataset: Dataset, row: FloatArray) -> UInt8Array | None:
+def _true_image(run: LoadedRun, dataset: Dataset, row: FloatArray) -> UInt8Array | None:
     """The image of these factors, drawn or looked up."""
-    if opened.simulator is not None:
-        picture: UInt8Array = opened.simulator.simulate(row[None]).images[0]
-        return picture
-    steps = steps_of(dataset)
-    if steps is None:
+    if run.simulator is not None:
+        rendered: UInt8Array = run.simulator.simulate(row[None]).images[0]
+        return rendered
+    grid = factor_grid(dataset)
+    if grid is None:
         return None
     # Those alike in the factors that act may differ in others, and the truth must not.
-    alike = steps.matching(row)
-    same = alike[(dataset.factors[alike] == row).all(axis=1)]
+    matches = grid.matching(row)
+    same = matches[(dataset.factors[matches] == row).all(axis=1)]
     return dataset.images[int(same[0])] if len(same) == 1 else None

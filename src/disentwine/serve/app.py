@@ -15,10 +15,10 @@ from starlette.types import ASGIApp
 
 from disentwine.errors import DataError, DisentwineError, UsageError
 from disentwine.serve.loaded_run import MissingError
-from disentwine.serve.routes import State, router
-from disentwine.serve.run_registry import Library
-from disentwine.serve.security import Guard, is_loopback
-from disentwine.serve.static import INDEX, handbook, media_type, page_files
+from disentwine.serve.routes import ServerState, router
+from disentwine.serve.run_registry import RunRegistry
+from disentwine.serve.security import SecurityMiddleware, is_loopback
+from disentwine.serve.static import INDEX, api_docs, media_type, page_files
 from disentwine.serve.uploads import Uploads
 from disentwine.serve.worker import BusyError, SupersededError, Worker
 
@@ -43,8 +43,8 @@ def create_app(
         waiting: how many requests may wait for the model.
         seconds: how long one may take.
     """
-    state = State(
-        library=Library(map(Path, paths)),
+    state = ServerState(
+        registry=RunRegistry(map(Path, paths)),
         models=Worker("models", waiting=waiting, seconds=seconds, patience=PATIENCE),
         disk=Worker("disk", waiting=waiting, seconds=seconds),
         uploads=Uploads(),
@@ -62,20 +62,20 @@ def create_app(
     )
     app.state.explorer = state
     app.include_router(router)
-    _tell_errors(app)
+    _answer_errors(app)
     app.add_api_route("/docs", _docs, include_in_schema=False)
     app.add_api_route("/{name:path}", _file, methods=["GET", "HEAD"], include_in_schema=False)
-    return Guard(app, host=host, names=[] if is_loopback(host) else own_names())
+    return SecurityMiddleware(app, host=host, names=[] if is_loopback(host) else host_names())
 
 
-def own_names() -> list[str]:
+def host_names() -> list[str]:
     """What others on the network may call this machine."""
     name = socket.gethostname()
     return [name, f"{name}.local"]
 
 
 def _docs(request: Request) -> Response:
-    return Response(handbook(request.app.openapi()), media_type="text/html")
+    return Response(api_docs(request.app.openapi()), media_type="text/html")
 
 
 def _file(name: str) -> Response:
@@ -88,7 +88,7 @@ def _file(name: str) -> Response:
     return Response(files[wanted].read_bytes(), media_type=media_type(wanted), headers=headers)
 
 
-def _tell_errors(app: FastAPI) -> None:
+def _answer_errors(app: FastAPI) -> None:
     """Every refusal is {"detail": "one clear sentence"}."""
 
     def answer(status: int, error: object, **headers: str) -> Response:

@@ -66,11 +66,11 @@ def slider_step(low: float, high: float) -> float:
     >>> slider_step(-36.0, 38.7), slider_step(0.0, 1.0)
     (0.2, 0.005)
     """
-    wanted = (high - low) / STEPS
-    if not wanted > 0:
+    finest = (high - low) / STEPS
+    if not finest > 0:
         return 1.0
-    power = 10.0 ** math.floor(math.log10(wanted))
-    round_step = max(m for m in (1, 2, 5) if m * power <= wanted * (1 + 1e-9)) * power
+    power = 10.0 ** math.floor(math.log10(finest))
+    round_step = max(m for m in (1, 2, 5) if m * power <= finest * (1 + 1e-9)) * power
     return float(f"{round_step:.1g}")
 
 
@@ -119,7 +119,7 @@ FIRST = 12
 """Sliders that are looked over at a glance."""
 
 
-def describe_layers(model: Model, pictures: UInt8Array) -> list[LatentLayer]:
+def describe_layers(model: Model, images: UInt8Array) -> list[LatentLayer]:
     """The layers from the top down; nothing for a model without.
 
     At first a fair share of the units that say something is shown; of all units, where none does or
@@ -127,28 +127,28 @@ def describe_layers(model: Model, pictures: UInt8Array) -> list[LatentLayer]:
 
     Arguments:
         model: in evaluation mode.
-        pictures: (n, height, width, channels), over which divergences are averaged.
+        images: (n, height, width, channels), over which divergences are averaged.
     """
     if not isinstance(model, Hierarchical):
         return []
     layers = model.unit_layers
-    busiest = live = list(range(len(layers)))
+    by_kl = active = list(range(len(layers)))
     kl = None
-    if len(pictures):
+    if len(images):
         weight = next(model.parameters())
         with torch.no_grad(), fixed_noise(0):
-            kl = unit_divergences(model, to_unit_range(torch.from_numpy(pictures)).to(weight))
+            kl = unit_divergences(model, to_unit_range(torch.from_numpy(images)).to(weight))
     if kl is not None:
         mean = kl.double().mean(0).cpu().numpy()
-        alive = diverging_units(mean, n=len(pictures)).details["alive"]
-        busiest = np.argsort(-mean, kind="stable").tolist()
-        live = [unit for unit in busiest if alive[unit]] or busiest
-    shown = round_robin_by_layer(live, layers, most=FIRST)
+        is_active = diverging_units(mean, n=len(images)).details["alive"]
+        by_kl = np.argsort(-mean, kind="stable").tolist()
+        active = [i for i in by_kl if is_active[i]] or by_kl
+    shown = round_robin_by_layer(active, layers, most=FIRST)
     return [
         LatentLayer(
             name=f"layer {layer}",
-            units=[unit for unit in busiest if layers[unit] == layer],
-            first=sum(layers[unit] == layer for unit in shown),
+            latents=[i for i in by_kl if layers[i] == layer],
+            first=sum(layers[i] == layer for i in shown),
         )
         for layer in range(max(layers), 0, -1)
     ]

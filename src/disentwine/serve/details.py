@@ -17,30 +17,30 @@ from disentwine.runs.recipe import Recipe
 from disentwine.runs.run import Run, kept_scores
 from disentwine.serve.actions import actions_of
 from disentwine.serve.controls import number
-from disentwine.serve.loaded_run import Opened
-from disentwine.serve.run_registry import Entry, named
+from disentwine.serve.loaded_run import LoadedRun
+from disentwine.serve.run_registry import ServedRun, basename_paths
 from disentwine.serve.schema import Edge, GraphAnswer, RunDetails, ScoreAnswer, TrainingAnswer
 
 MOST_ROWS = 500
 
 
-def describe(entry: Entry, opened: Opened) -> RunDetails:
+def describe(served: ServedRun, loaded_run: LoadedRun) -> RunDetails:
     """All that the page needs to lay itself out."""
-    model, dataset = opened.model, opened.dataset
+    model, dataset = loaded_run.model, loaded_run.dataset
     return RunDetails(
-        **entry.summary().model_dump(),
-        step=opened.step,
-        shape=opened.shape,
-        recipe=Recipe(**named(asdict(entry.run.recipe))).to_yaml(),
-        concepts=opened.concepts,
-        latents=opened.latents,
-        latent_names=opened.latent_names,
-        latent_layers=opened.latent_layers,
-        actions=actions_of(opened),
+        **served.summary().model_dump(),
+        step=loaded_run.step,
+        shape=loaded_run.shape,
+        recipe=Recipe(**basename_paths(asdict(served.run.recipe))).to_yaml(),
+        concepts=loaded_run.concepts,
+        latent_count=loaded_run.latent_count,
+        latent_names=loaded_run.latent_names,
+        latent_layers=loaded_run.latent_layers,
+        actions=actions_of(loaded_run),
         graph=learnt_graph(model.graph) if isinstance(model, Intervenes) else None,
         true_graph=true_graph(dataset.graph) if dataset and dataset.graph is not None else None,
-        examples=len(opened.display_order),
-        missing=opened.missing,
+        examples=len(loaded_run.display_order),
+        unavailable=loaded_run.unavailable,
     )
 
 
@@ -89,7 +89,7 @@ def _number(value: Any) -> float | None:
     return number(value) if isinstance(value, int | float) else None
 
 
-def training(entry: Entry, after: int) -> TrainingAnswer:
+def training(served: ServedRun, after: int) -> TrainingAnswer:
     """The losses of a run so far, at most `MOST_ROWS` of them.
 
     Arguments:
@@ -97,11 +97,11 @@ def training(entry: Entry, after: int) -> TrainingAnswer:
         after: only what was recorded later than this step.
     """
     try:
-        run = entry.reread()
+        run = served.reread()
         records: list[Any] = run.metrics
         finished, steps = run.finished, run.recipe.training["steps"]
     except DisentwineError as error:
-        raise CheckpointError(entry.redact_paths(error)) from error
+        raise CheckpointError(served.redact_paths(error)) from error
     records = [record for record in records if _is_record(record)]
     last = max((record["step"] for record in records), default=0)
     rows = _thinned([record for record in records if record["step"] > after or not after])
@@ -110,7 +110,7 @@ def training(entry: Entry, after: int) -> TrainingAnswer:
         running=not finished and run.running,
         step=last,
         steps=steps,
-        rows=[{name: _plain(value) for name, value in row.items()} for row in rows],
+        rows=[{name: json_safe(value) for name, value in row.items()} for row in rows],
     )
 
 
@@ -134,5 +134,5 @@ def _thinned(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [records[i] for i in sorted(kept)]
 
 
-def _plain(value: Any) -> float | str | None:
+def json_safe(value: Any) -> float | str | None:
     return number(value) if isinstance(value, int | float) else str(value)

@@ -32,24 +32,24 @@ class MissingError(LookupError):
     """There is no such run, image or capability."""
 
 
-class Opened:
+class LoadedRun:
     """A model with the weights of one checkpoint, and the data it was trained on.
 
     Arguments:
         model: in evaluation mode.
         dataset: None where the data are not at hand; then only pictures sent along can be looked at.
         step: of the checkpoint.
-        missing: why the data are not at hand.
+        unavailable: why the data are not at hand.
     """
 
     def __init__(
-        self, model: Model, dataset: Dataset | None, step: int, *, missing: str = ""
+        self, model: Model, dataset: Dataset | None, step: int, *, unavailable: str = ""
     ) -> None:
         self.model = model
         self.dataset = dataset
         self.step = step
-        self.missing = missing
-        self._seen: OrderedDict[str, Seen] = OrderedDict()
+        self.unavailable = unavailable
+        self._encoded: OrderedDict[str, EncodedImage] = OrderedDict()
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -85,31 +85,31 @@ class Opened:
         return self.dataset if isinstance(self.dataset, Simulates) else None
 
     @cached_property
-    def code_ranges(self) -> FloatArray:
+    def latent_ranges(self) -> FloatArray:
         """(d, 2) between which each number of the code stays, for all but 2 % of test images; of names
         out of a codebook, all."""
         if isinstance(self.model, Quantizes):
-            return np.tile([0.0, self.model.codes - 1.0], (self.latents or 0, 1))
-        pictures = self._pictures
-        if not len(pictures):
-            return np.tile([-3.0, 3.0], (self.latents or 0, 1))
-        codes = self.model.represent(pictures)
-        return np.quantile(np.asarray(codes, dtype=np.float64), [0.01, 0.99], axis=0).T
+            return np.tile([0.0, self.model.codes - 1.0], (self.latent_count or 0, 1))
+        images = self._sample_images
+        if not len(images):
+            return np.tile([-3.0, 3.0], (self.latent_count or 0, 1))
+        latents = self.model.represent(images)
+        return np.quantile(np.asarray(latents, dtype=np.float64), [0.01, 0.99], axis=0).T
 
     @cached_property
     def latent_layers(self) -> list[LatentLayer]:
         """The layers of the code, for models that have several."""
-        return describe_layers(self.model, self._pictures)
+        return describe_layers(self.model, self._sample_images)
 
     @property
-    def _pictures(self) -> UInt8Array:
+    def _sample_images(self) -> UInt8Array:
         """Some test images that tell of the code; none where the data are not at hand."""
         if self.dataset is None:
             return np.zeros((0, *self.shape), dtype=np.uint8)
         return self.dataset.images[self.display_order[:TELLING]]
 
     @cached_property
-    def latents(self) -> int | None:
+    def latent_count(self) -> int | None:
         """How many numbers of the code can be moved; None for models that cannot paint from them."""
         if self.movable is None and not isinstance(self.model, Decodes):
             return None
@@ -130,100 +130,102 @@ class Opened:
             return list(self.model.concept_names)
         if isinstance(self.model, Hierarchical):
             return [f"layer {layer}, z{i}" for i, layer in enumerate(self.model.unit_layers)]
-        return [f"z{i}" for i in range(self.latents or 0)]
+        return [f"z{i}" for i in range(self.latent_count or 0)]
 
-    def look(self, image: str, upload: Callable[[str, tuple[int, int, int]], UInt8Array]) -> Seen:
+    def encode(
+        self, image: str, upload: Callable[[str, tuple[int, int, int]], UInt8Array]
+    ) -> EncodedImage:
         """What is known of an image, inferred when it is first looked at.
 
         Arguments:
             image: "t-17" for a held-out image, "u-..." for one that was sent.
             upload: reads the latter at the size wanted, or raises `KeyError`.
         """
-        if image in self._seen:
-            self._seen.move_to_end(image)
-            return self._seen[image]
-        seen = self._first_look(image, upload)
-        self._seen[image] = seen
-        if len(self._seen) > REMEMBERED:
-            self._seen.popitem(last=False)
-        return seen
+        if image in self._encoded:
+            self._encoded.move_to_end(image)
+            return self._encoded[image]
+        encoded = self._encode_new(image, upload)
+        self._encoded[image] = encoded
+        if len(self._encoded) > REMEMBERED:
+            self._encoded.popitem(last=False)
+        return encoded
 
-    def _first_look(
+    def _encode_new(
         self, image: str, upload: Callable[[str, tuple[int, int, int]], UInt8Array]
-    ) -> Seen:
+    ) -> EncodedImage:
         kind, _, name = image.partition("-")
         if kind == "u":
             try:
-                return Seen(self.model, upload(image, self.shape))
+                return EncodedImage(self.model, upload(image, self.shape))
             except KeyError:
                 raise MissingError("that picture is no longer kept; send it again") from None
         number = int(name) if name.isascii() and name.isdecimal() and len(name) < 12 else -1
         if self.dataset is None:
-            why = f" ({self.missing})" if self.missing else ""
+            why = f" ({self.unavailable})" if self.unavailable else ""
             raise MissingError(f"this run's data are not at hand; send a picture of your own{why}")
         if kind != "t" or not 0 <= number < len(self.display_order):
             raise MissingError(
                 f"there is no such image; choose from t-0 to t-{len(self.display_order) - 1}"
             )
         index = int(self.display_order[number])
-        return Seen(self.model, self.dataset.images[index], index)
+        return EncodedImage(self.model, self.dataset.images[index], index)
 
 
-class Seen:
+class EncodedImage:
     """An image, and what the model infers from it alone.
 
     Arguments:
         model: that looks at it.
-        picture: (height, width, channels).
+        pixels: (height, width, channels).
         index: its place in the data set; None for a picture that was sent.
     """
 
-    def __init__(self, model: Model, picture: UInt8Array, index: int | None = None) -> None:
+    def __init__(self, model: Model, pixels: UInt8Array, index: int | None = None) -> None:
         self.model = model
-        self.picture = picture
+        self.pixels = pixels
         self.index = index
         self.after_actions: dict[tuple[str, ...], str] = {}
 
     @cached_property
-    def latents(self) -> Any:
+    def exogenous(self) -> Any:
         """All that is kept under an intervention, for models that *abduct*."""
         assert isinstance(self.model, Abducts)
         weight = next(self.model.parameters())
         with torch.no_grad():
-            return self.model.abduct(to_unit_range(torch.from_numpy(self.picture)[None]).to(weight))
+            return self.model.abduct(to_unit_range(torch.from_numpy(self.pixels)[None]).to(weight))
 
     @cached_property
-    def codes(self) -> FloatArray:
+    def latents(self) -> FloatArray:
         """(d,) what the model represents it by."""
-        return np.asarray(self.model.represent(self.picture), dtype=np.float64)
+        return np.asarray(self.model.represent(self.pixels), dtype=np.float64)
 
     @cached_property
     def values(self) -> FloatArray:
         """(k,) the concepts that the model reads from it, in their own units."""
         if isinstance(self.model, Abducts):
-            return self.model.read(self.latents)[0].double().cpu().numpy()
+            return self.model.read(self.exogenous)[0].double().cpu().numpy()
         if not isinstance(self.model, Intervenes):
             raise UsageError("this model has no concepts")
-        return np.asarray(self.model.concepts(self.picture), dtype=np.float64)
+        return np.asarray(self.model.concepts(self.pixels), dtype=np.float64)
 
     @cached_property
     def reconstruction(self) -> UInt8Array:
         if isinstance(self.model, Abducts):
-            return paint(self.model, self.latents)
-        painted: UInt8Array = self.model.reconstruct(self.picture)
-        return painted
+            return decode_image(self.model, self.exogenous)
+        output: UInt8Array = self.model.reconstruct(self.pixels)
+        return output
 
     @cached_property
     def original_url(self) -> str:
-        return data_url(self.picture)
+        return data_url(self.pixels)
 
     @cached_property
     def reconstruction_url(self) -> str:
         return data_url(self.reconstruction)
 
 
-def paint(model: Abducts, latents: Any) -> UInt8Array:
+def decode_image(model: Abducts, latents: Any) -> UInt8Array:
     """The one picture of these latents."""
     with torch.no_grad():
-        picture: UInt8Array = to_uint8(model.paint(latents))[0].cpu().numpy()
-    return picture
+        output: UInt8Array = to_uint8(model.paint(latents))[0].cpu().numpy()
+    return output

@@ -10,19 +10,19 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 
 from disentwine.serve import actions, details, explore
 from disentwine.serve import schema as s
-from disentwine.serve.loaded_run import Opened, Seen
-from disentwine.serve.run_registry import Entry, Library
+from disentwine.serve.loaded_run import EncodedImage, LoadedRun
+from disentwine.serve.run_registry import RunRegistry, ServedRun
 from disentwine.serve.uploads import Uploads, thumbnail
 from disentwine.serve.worker import Worker
 
-OPENING_SECONDS = 120.0
+LOADING_SECONDS = 120.0
 """How long the first request of a run may take, while its data set is drawn or read."""
 
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
-class State:
+class ServerState:
     """Arguments:
     library: the runs.
     models: computes with networks.
@@ -30,59 +30,61 @@ class State:
     uploads: pictures that were sent.
     """
 
-    library: Library
+    registry: RunRegistry
     models: Worker
     disk: Worker
     uploads: Uploads
 
 
 @dataclass(frozen=True)
-class Visit:
+class RunRequest:
     """One request about one run."""
 
-    state: State
-    entry: Entry
-    opened: Opened
+    state: ServerState
+    served: ServedRun
+    loaded_run: LoadedRun
     path: str
 
-    def see(self, image: str) -> Seen:
+    def encode(self, image: str) -> EncodedImage:
         """What is known of an image; called in the thread of the models."""
-        return self.opened.look(image, self.state.uploads.read)
+        return self.loaded_run.encode(image, self.state.uploads.read)
 
-    async def compute(self, work: Callable[[], Answer], turn: s.Turn | None = None) -> Answer:
+    async def compute(
+        self, work: Callable[[], Answer], client: s.ClientSequence | None = None
+    ) -> Answer:
         """Compute in the thread of the models; of one client's turns only the newest counts."""
-        if turn is None or turn.client is None:
+        if client is None or client.client is None:
             return await self.state.models.run(work)
-        key = (turn.client, self.path)
-        return await self.state.models.run(work, key=key, sequence=turn.sequence)
+        key = (client.client, self.path)
+        return await self.state.models.run(work, key=key, sequence=client.sequence)
 
 
-def find_state(request: Request) -> State:
-    state: State = request.app.state.explorer
+def server_state(request: Request) -> ServerState:
+    state: ServerState = request.app.state.explorer
     return state
 
 
-async def visit(run: str, request: Request) -> Visit:
-    state = find_state(request)
-    entry = state.library.find(run)
-    opened = entry.opened
-    if opened is None or entry.stale:
-        opened = await state.disk.run(entry.open, seconds=OPENING_SECONDS)
-    return Visit(state, entry, opened, request.url.path)
+async def run_request(run: str, request: Request) -> RunRequest:
+    state = server_state(request)
+    served = state.registry.find(run)
+    loaded_run = served.loaded_run
+    if loaded_run is None or served.stale:
+        loaded_run = await state.disk.run(served.load, seconds=LOADING_SECONDS)
+    return RunRequest(state, served, loaded_run, request.url.path)
 
 
-def find_turn(
+def client_sequence(
     x_client: Annotated[
         str | None, Header(max_length=80, description="A random name of the asker.")
     ] = None,
     x_sequence: Annotated[int, Header(ge=0, description="Counts its requests.")] = 0,
-) -> s.Turn:
-    return s.Turn(client=x_client, sequence=x_sequence)
+) -> s.ClientSequence:
+    return s.ClientSequence(client=x_client, sequence=x_sequence)
 
 
-Explorer = Annotated[State, Depends(find_state)]
-Visited = Annotated[Visit, Depends(visit)]
-Turned = Annotated[s.Turn, Depends(find_turn)]
+Explorer = Annotated[ServerState, Depends(server_state)]
+Requested = Annotated[RunRequest, Depends(run_request)]
+Sequence = Annotated[s.ClientSequence, Depends(client_sequence)]
 REFUSALS: dict[int | str, dict[str, Any]] = {
     404: {"model": s.Problem, "description": "No such run, image or capability."},
     409: {"model": s.Problem, "description": "A newer request of the same client waits."},
@@ -95,32 +97,32 @@ router = APIRouter(prefix="/api", responses=REFUSALS)
 @router.get("/health")
 async def health(state: Explorer) -> s.Health:
     """Whether the server answers."""
-    return s.Health(runs=len(state.library.entries))
+    return s.Health(runs=len(state.registry.runs))
 
 
 @router.get("/runs")
 async def runs(state: Explorer) -> list[s.RunSummary]:
     """The runs that are served, and what each can do."""
     return [
-        await state.disk.run(entry.summary, seconds=OPENING_SECONDS)
-        for entry in state.library.entries.values()
+        await state.disk.run(served.summary, seconds=LOADING_SECONDS)
+        for served in state.registry.runs.values()
     ]
 
 
 @router.get("/runs/{run}")
-async def run(visited: Visited) -> s.RunDetails:
+async def run(request: Requested) -> s.RunDetails:
     """Concepts, codes, actions and graphs of one run."""
-    return await visited.compute(lambda: details.describe(visited.entry, visited.opened))
+    return await request.compute(lambda: details.describe(request.served, request.loaded_run))
 
 
 @router.get("/runs/{run}/images")
 async def images(
-    visited: Visited,
+    request: Requested,
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     count: Annotated[int, Query(ge=1, le=100)] = 24,
 ) -> list[s.Thumbnail]:
     """Some held-out images, always in the same random order."""
-    return await visited.compute(lambda: explore.thumbnails(visited.opened, offset, count))
+    return await request.compute(lambda: explore.thumbnails(request.loaded_run, offset, count))
 
 
 @router.post(
@@ -142,77 +144,84 @@ async def upload(
 ) -> s.Thumbnail:
     """Send a PNG or JPEG of at most 4 MB; it is kept in memory for a while."""
     content = await request.body()
-    opened = (await visit(run, request)).opened
+    loaded_run = (await run_request(run, request)).loaded_run
 
     def add() -> s.Thumbnail:
-        image, picture = state.uploads.add(content, opened.shape)
-        return s.Thumbnail(image=image, thumbnail=thumbnail(picture))
+        image, pixels = state.uploads.add(content, loaded_run.shape)
+        return s.Thumbnail(image=image, thumbnail=thumbnail(pixels))
 
     return await state.disk.run(add)
 
 
 @router.get("/runs/{run}/images/{image}")
-async def image(visited: Visited, image: str) -> s.ImageAnswer:
+async def image(request: Requested, image: str) -> s.ImageAnswer:
     """An image, its reconstruction, its concepts and its code."""
-    return await visited.compute(lambda: explore.look(visited.opened, visited.see(image)))
+    return await request.compute(
+        lambda: explore.describe_image(request.loaded_run, request.encode(image))
+    )
 
 
 @router.post("/runs/{run}/do")
-async def do(visited: Visited, body: s.DoRequest, turn: Turned) -> s.DoAnswer:
+async def do(request: Requested, body: s.DoRequest, client: Sequence) -> s.DoAnswer:
     """The picture that would have been, had concepts been different."""
-    return await visited.compute(
-        lambda: explore.intervene(visited.opened, visited.see(body.image), body.do), turn
+    return await request.compute(
+        lambda: explore.intervene(request.loaded_run, request.encode(body.image), body.do), client
     )
 
 
 @router.post("/runs/{run}/sweep")
-async def sweep(visited: Visited, body: s.SweepRequest, turn: Turned) -> s.SweepAnswer:
+async def sweep(request: Requested, body: s.SweepRequest, client: Sequence) -> s.SweepAnswer:
     """One concept over its training range, as a film strip."""
-    return await visited.compute(
+    return await request.compute(
         lambda: explore.sweep(
-            visited.opened, visited.see(body.image), body.concept, body.do, body.count
+            request.loaded_run, request.encode(body.image), body.concept, body.do, body.count
         ),
-        turn,
+        client,
     )
 
 
 @router.post("/runs/{run}/traverse")
-async def traverse(visited: Visited, body: s.TraverseRequest, turn: Turned) -> s.TraverseAnswer:
+async def traverse(
+    request: Requested, body: s.TraverseRequest, client: Sequence
+) -> s.TraverseAnswer:
     """The image that belongs to a code of which some numbers were changed."""
-    return await visited.compute(
-        lambda: explore.traverse(visited.opened, visited.see(body.image), body.codes), turn
+    return await request.compute(
+        lambda: explore.traverse(request.loaded_run, request.encode(body.image), body.latents),
+        client,
     )
 
 
 @router.post("/runs/{run}/sample")
-async def sample(visited: Visited, body: s.SampleRequest) -> s.SampleAnswer:
+async def sample(request: Requested, body: s.SampleRequest) -> s.SampleAnswer:
     """New images, also from a world in which concepts are set."""
-    return await visited.compute(
-        lambda: explore.sample(visited.opened, body.count, body.do, body.seed)
+    return await request.compute(
+        lambda: explore.sample(request.loaded_run, body.count, body.do, body.seed)
     )
 
 
 @router.post("/runs/{run}/apply")
-async def apply(visited: Visited, body: s.ApplyRequest, turn: Turned) -> s.ApplyAnswer:
+async def apply(request: Requested, body: s.ApplyRequest, client: Sequence) -> s.ApplyAnswer:
     """The picture after each of some actions, one upon the other."""
-    return await visited.compute(
-        lambda: actions.apply(visited.opened, visited.see(body.image), body.actions), turn
+    return await request.compute(
+        lambda: actions.apply(request.loaded_run, request.encode(body.image), body.actions), client
     )
 
 
 @router.post("/runs/{run}/retrieve")
-async def retrieve(visited: Visited, body: s.RetrieveRequest) -> s.RetrieveAnswer:
+async def retrieve(request: Requested, body: s.RetrieveRequest) -> s.RetrieveAnswer:
     """Which action made one picture of another, the most probable first."""
-    return await visited.compute(
-        lambda: actions.retrieve(visited.opened, visited.see(body.before), visited.see(body.after))
+    return await request.compute(
+        lambda: actions.retrieve(
+            request.loaded_run, request.encode(body.before), request.encode(body.after)
+        )
     )
 
 
 @router.get("/runs/{run}/scores")
 async def scores(state: Explorer, run: str) -> list[s.ScoreAnswer]:
     """What was measured of a run, where scores were kept in its folder."""
-    entry = state.library.find(run)
-    return await state.disk.run(lambda: details.stored_scores(entry.run))
+    served = state.registry.find(run)
+    return await state.disk.run(lambda: details.stored_scores(served.run))
 
 
 @router.get("/runs/{run}/training")
@@ -220,5 +229,5 @@ async def training(
     state: Explorer, run: str, after: Annotated[int, Query(ge=0, le=10**12)] = 0
 ) -> s.TrainingAnswer:
     """The losses of a run, also while it trains."""
-    entry = state.library.find(run)
-    return await state.disk.run(lambda: details.training(entry, after))
+    served = state.registry.find(run)
+    return await state.disk.run(lambda: details.training(served, after))

@@ -20,7 +20,7 @@ from disentwine.data import DATASETS
 from disentwine.errors import DisentwineError, warn
 from disentwine.runs.checkpoint import checkpoint_steps
 from disentwine.runs.run import RECIPE, Run
-from disentwine.serve.loaded_run import MissingError, Opened
+from disentwine.serve.loaded_run import LoadedRun, MissingError
 from disentwine.serve.schema import RunSummary
 
 ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/[^/\s:;,'\"()]+)+")
@@ -49,16 +49,16 @@ def paths_in(value: Any) -> list[PurePath]:
     return [] if path is None else [path]
 
 
-def named(value: Any) -> Any:
+def basename_paths(value: Any) -> Any:
     """The same, with the last name of every path from the root in its place.
 
-    >>> named({"name": "folder", "path": "/home/ann/photos"})
+    >>> basename_paths({"name": "folder", "path": "/home/ann/photos"})
     {'name': 'folder', 'path': 'photos'}
     """
     if isinstance(value, Mapping):
-        return {key: named(item) for key, item in value.items()}
+        return {key: basename_paths(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [named(item) for item in value]
+        return [basename_paths(item) for item in value]
     path = as_path(value)
     return value if path is None else path.name
 
@@ -77,8 +77,8 @@ def redact_paths(text: str, known: Iterable[PurePath] = ()) -> str:
     for path in known:
         name = Path(path).resolve().name
         names |= {str(path): name, str(Path(path).resolve()): name}
-    for told in sorted(names.keys() - {".", ".."}, key=len, reverse=True):
-        text = text.replace(told, names[told])
+    for known_path in sorted(names.keys() - {".", ".."}, key=len, reverse=True):
+        text = text.replace(known_path, names[known_path])
     return ABSOLUTE.sub(lambda path: PurePosixPath(path[0]).name, text)
 
 
@@ -86,7 +86,7 @@ FRESH_SECONDS = 1.0
 """How long a run's weights are believed to be the newest."""
 
 
-class Shelf:
+class DatasetCache:
     """Data sets, shared between the runs that learnt from the same, and let go with the last of them."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class Shelf:
         return dataset
 
 
-class Entry:
+class ServedRun:
     """One run that is served.
 
     Arguments:
@@ -109,15 +109,15 @@ class Entry:
         shelf: where its data set is found.
     """
 
-    def __init__(self, path: Path, shelf: Shelf) -> None:
+    def __init__(self, path: Path, datasets: DatasetCache) -> None:
         self.path = path
-        self.shelf = shelf
+        self.datasets = datasets
         self.id = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
         self.run = Run(path)
-        self._born = born(path)
-        self.opened: Opened | None = None
+        self._identity = folder_identity(path)
+        self.loaded_run: LoadedRun | None = None
         self._saved: list[int] = []
-        self._looked = 0.0
+        self._loaded_at = 0.0
         self._settled = False
         self._known: list[str] = []
 
@@ -136,33 +136,35 @@ class Entry:
     @property
     def stale(self) -> bool:
         """Whether it is time to look for newer weights; a finished run has its last."""
-        self.renew()
-        if self.opened is None:
+        self.reset_if_replaced()
+        if self.loaded_run is None:
             return True
-        return not self._settled and time.monotonic() - self._looked > FRESH_SECONDS
+        return not self._settled and time.monotonic() - self._loaded_at > FRESH_SECONDS
 
-    def renew(self) -> None:
+    def reset_if_replaced(self) -> None:
         """Forget what is known of a run if another was trained in its folder since."""
-        now = born(self.path)
-        if now is None or now == self._born:
+        now = folder_identity(self.path)
+        if now is None or now == self._identity:
             return
         try:
             run = Run(self.path)
             _ = run.recipe
         except DisentwineError:
             return
-        self.run, self._born, self.opened = run, now, None
+        self.run, self._identity, self.loaded_run = run, now, None
         self._saved, self._settled, self._known = [], False, []
 
-    def open(self) -> Opened:
+    def load(self) -> LoadedRun:
         """Load the weights, or newer ones where training has saved some."""
-        self._looked = time.monotonic()
-        began = born(self.path)  # another run may come into the folder while this one is read
+        self._loaded_at = time.monotonic()
+        began = folder_identity(
+            self.path
+        )  # another run may come into the folder while this one is read
         settled = self.finished
         saved = checkpoint_steps(self.run.checkpoints)
-        if self.opened is not None and saved == self._saved:
+        if self.loaded_run is not None and saved == self._saved:
             self._settled = settled
-            return self.opened
+            return self.loaded_run
         try:
             run = self.reread()
             if not saved:
@@ -170,17 +172,17 @@ class Entry:
             model, step = _built(run), run.checkpoint.step
         except (DisentwineError, MissingError) as error:
             # Training may have removed it between the listing and the reading, or somebody the folder.
-            if self.opened is not None:
-                return self.opened
+            if self.loaded_run is not None:
+                return self.loaded_run
             raise MissingError(self.redact_paths(error)) from error
-        if self.opened is None:
-            dataset, missing = self._data(run)
-            self.opened = Opened(model, dataset, step, missing=missing)
-        elif self.opened.step != step:
-            before = self.opened
-            self.opened = Opened(model, before.dataset, step, missing=before.missing)
-        self.run, self._born, self._saved, self._settled = run, began, saved, settled
-        return self.opened
+        if self.loaded_run is None:
+            dataset, unavailable = self._data(run)
+            self.loaded_run = LoadedRun(model, dataset, step, unavailable=unavailable)
+        elif self.loaded_run.step != step:
+            before = self.loaded_run
+            self.loaded_run = LoadedRun(model, before.dataset, step, unavailable=before.unavailable)
+        self.run, self._identity, self._saved, self._settled = run, began, saved, settled
+        return self.loaded_run
 
     def reread(self) -> Run:
         """The run as it is on disk now."""
@@ -195,14 +197,14 @@ class Entry:
     def _data(self, run: Run) -> tuple[Dataset | None, str]:
         """Its data set, or why there is none: pictures that are sent can be looked at without."""
         try:
-            return self.shelf.find(run), ""
+            return self.datasets.find(run), ""
         except DisentwineError as error:
             warn(f"{self.name}: its data are not at hand, only pictures that are sent: {error}")
             return None, self.redact_paths(error)
 
     def summary(self) -> RunSummary:
         """What the list of runs says of it."""
-        self.renew()
+        self.reset_if_replaced()
         recipe = self.run.recipe
         simulated = DATASETS.get(recipe.data["name"])
         return RunSummary(
@@ -220,7 +222,7 @@ class Entry:
         """What its model can do; nothing is known before the first checkpoint."""
         if not self._known:
             try:
-                model = self.opened.model if self.opened else _built(Run(self.path))
+                model = self.loaded_run.model if self.loaded_run else _built(Run(self.path))
             except DisentwineError:
                 return []
             names = (name.replace(" ", "-") for name in capabilities(model))
@@ -228,7 +230,7 @@ class Entry:
         return self._known
 
 
-def born(path: Path) -> tuple[int, int] | None:
+def folder_identity(path: Path) -> tuple[int, int] | None:
     """What tells a run from another one in the same folder: its recipe is written once."""
     try:
         recipe = (path / RECIPE).stat()
@@ -244,7 +246,7 @@ def _built(run: Run) -> Model:
         return run.model
 
 
-class Library:
+class RunRegistry:
     """All runs that are served, by an id that tells nothing of where they are.
 
     Arguments:
@@ -252,12 +254,12 @@ class Library:
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        shelf = Shelf()
-        self.entries = {entry.id: entry for entry in (Entry(path, shelf) for path in paths)}
-        for entry in self.entries.values():
-            _ = entry.run.recipe  # a recipe that cannot be read is told before anything is served
+        datasets = DatasetCache()
+        self.runs = {served.id: served for served in (ServedRun(path, datasets) for path in paths)}
+        for served in self.runs.values():
+            _ = served.run.recipe  # a recipe that cannot be read is told before anything is served
 
-    def find(self, name: str) -> Entry:
-        if name not in self.entries:
+    def find(self, name: str) -> ServedRun:
+        if name not in self.runs:
             raise MissingError("there is no such run; GET /api/runs lists those there are")
-        return self.entries[name]
+        return self.runs[name]

@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from disentwine.core.types import Kind
 
 Name = Annotated[str, Field(max_length=200)]
-Picture = Annotated[str, Field(description="A PNG as a data URL.")]
+ImageUrl = Annotated[str, Field(description="A PNG as a data URL.")]
 Values = dict[str, float | None]
 Do = Annotated[
     dict[Name, FiniteFloat],
     Field(max_length=100, description="What each named concept is set to, in its own unit."),
 ]
-ImageName = Annotated[str, Field(max_length=40, description='"t-17" or "u-...".')]
+ImageId = Annotated[str, Field(max_length=40, description='"t-17" or "u-...".')]
 
 
 class Request(BaseModel):
@@ -25,20 +25,20 @@ class Request(BaseModel):
 
 
 class DoRequest(Request):
-    image: ImageName
+    image: ImageId
     do: Do = {}
 
 
 class SweepRequest(Request):
-    image: ImageName
+    image: ImageId
     concept: Name
     do: Do = {}
     count: Annotated[int, Field(ge=1, le=15)] = 9
 
 
 class TraverseRequest(Request):
-    image: ImageName
-    codes: Annotated[
+    image: ImageId
+    latents: Annotated[
         dict[Annotated[str, Field(pattern=r"^[0-9]{1,6}$")], FiniteFloat],
         Field(max_length=10_000, description="New values of numbers of the code, by index."),
     ] = {}
@@ -51,13 +51,13 @@ class SampleRequest(Request):
 
 
 class ApplyRequest(Request):
-    image: ImageName
+    image: ImageId
     actions: Annotated[list[Name], Field(min_length=1, max_length=20)]
 
 
 class RetrieveRequest(Request):
-    before: ImageName
-    after: ImageName
+    before: ImageId
+    after: ImageId
 
 
 class RunSummary(BaseModel):
@@ -105,7 +105,7 @@ class LatentLayer(BaseModel):
     """A layer of a hierarchy: its numbers of the code, the busiest first, and how many to show at first."""
 
     name: str
-    units: list[int]
+    latents: list[int]
     first: int
 
 
@@ -114,70 +114,70 @@ class RunDetails(RunSummary):
     shape: tuple[int, int, int]
     recipe: str
     concepts: list[Concept]
-    latents: int | None
+    latent_count: int | None
     latent_names: list[str]
     latent_layers: list[LatentLayer]
     actions: list[Action]
     graph: GraphAnswer | None
     true_graph: GraphAnswer | None
     examples: int
-    missing: Annotated[str, Field(description="Why the data are not at hand; else empty.")]
+    unavailable: Annotated[str, Field(description="Why the data are not at hand; else empty.")]
 
 
 class Thumbnail(BaseModel):
     image: str
-    thumbnail: Picture
+    thumbnail: ImageUrl
 
 
 class ImageAnswer(BaseModel):
-    original: Picture
-    reconstruction: Picture
+    original: ImageUrl
+    reconstruction: ImageUrl
     values: Values | None
     truth: Values | None
-    codes: list[float | None] | None
+    latents: list[float | None] | None
 
 
 class Errors(BaseModel):
     """Mean squared error of a pixel, on the scale from 0 to 1, against the true counterfactual."""
 
     model: float
-    nothing: float
+    unchanged: float
 
 
 class DoAnswer(BaseModel):
-    picture: Picture
-    original: Picture
-    reconstruction: Picture
+    image: ImageUrl
+    original: ImageUrl
+    reconstruction: ImageUrl
     before: Values
     after: Values
-    truth: Picture | None
-    difference: Picture | None
+    truth: ImageUrl | None
+    difference: ImageUrl | None
     error: Errors | None
-    cut: list[tuple[str, str]]
-    moved: list[str]
+    removed_edges: list[tuple[str, str]]
+    affected: list[str]
     milliseconds: float
 
 
 class SweepAnswer(BaseModel):
     values: list[float]
-    pictures: list[Picture]
-    truths: list[Picture] | None
+    images: list[ImageUrl]
+    truths: list[ImageUrl] | None
 
 
 class TraverseAnswer(BaseModel):
-    picture: Picture
-    codes: list[float | None]
+    image: ImageUrl
+    latents: list[float | None]
     ranges: list[tuple[float | None, float | None]]
 
 
 class SampleAnswer(BaseModel):
-    pictures: list[Picture]
+    images: list[ImageUrl]
 
 
 class ApplyAnswer(BaseModel):
-    pictures: list[Picture]
-    truths: list[Picture | None] | None
-    beyond: Annotated[
+    images: list[ImageUrl]
+    truths: list[ImageUrl | None] | None
+    valid_steps: Annotated[
         int | None,
         Field(description="How many actions lead on, where a later one has no value left."),
     ]
@@ -218,7 +218,7 @@ class Problem(BaseModel):
     detail: str
 
 
-class Turn(BaseModel):
+class ClientSequence(BaseModel):
     """Who asks, and for the how-manieth time."""
 
     client: str | None

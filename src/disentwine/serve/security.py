@@ -153,7 +153,7 @@ class RefusalError(Exception):
         self.detail = detail
 
 
-class Guard:
+class SecurityMiddleware:
     """An ASGI application before another: checks Host and Origin, reads bodies whole but bounded in
     size and time, and admits a bounded number of requests at once.
 

@@ -67,13 +67,13 @@ PAGE = """<!doctype html>
 """
 
 
-def handbook(description: Mapping[str, Any]) -> str:
+def api_docs(description: Mapping[str, Any]) -> str:
     """HTML that needs no script.
 
     Arguments:
         description: an OpenAPI description.
 
-    >>> "<h1>x: API</h1>" in handbook({"info": {"title": "x", "description": ""}, "paths": {}})
+    >>> "<h1>x: API</h1>" in api_docs({"info": {"title": "x", "description": ""}, "paths": {}})
     True
     """
     info = description["info"]

@@ -17,7 +17,7 @@ from disentwine.errors import DataError
 
 MAX_BYTES = 64_000_000
 
-MAX_PICTURES = 500
+MAX_IMAGES = 500
 
 MAX_PIXELS = 24_000_000
 
@@ -29,7 +29,7 @@ class Uploads:
 
     Arguments:
         max_bytes: of all pictures together.
-        max_pictures: how many are kept, however small they are.
+        max_images: how many are kept, however small they are.
 
     >>> Uploads().read("u-nothing", (64, 64, 3))
     Traceback (most recent call last):
@@ -37,9 +37,9 @@ class Uploads:
     KeyError: 'u-nothing'
     """
 
-    def __init__(self, *, max_bytes: int = MAX_BYTES, max_pictures: int = MAX_PICTURES) -> None:
+    def __init__(self, *, max_bytes: int = MAX_BYTES, max_images: int = MAX_IMAGES) -> None:
         self.max_bytes = max_bytes
-        self.max_pictures = max_pictures
+        self.max_images = max_images
         self._contents: OrderedDict[str, bytes] = OrderedDict()
         self._bytes = 0
         self._newest: dict[tuple[str, Shape], UInt8Array] = {}
@@ -52,15 +52,15 @@ class Uploads:
             content: a PNG or JPEG file.
             shape: (height, width, channels) of the images that are asked for.
         """
-        picture = decode(content, shape)
+        pixels = decode(content, shape)
         name = f"u-{secrets.token_urlsafe(9)}"
         with self._lock:
             self._contents[name] = content
-            self._newest = {(name, shape): picture}
+            self._newest = {(name, shape): pixels}
             self._bytes += len(content)
-            while self._bytes > self.max_bytes or len(self._contents) > self.max_pictures:
+            while self._bytes > self.max_bytes or len(self._contents) > self.max_images:
                 self._bytes -= len(self._contents.popitem(last=False)[1])
-        return name, picture
+        return name, pixels
 
     def read(self, name: str, shape: Shape) -> UInt8Array:
         """The picture of that name at the size asked for; `KeyError` where it is gone."""
@@ -84,7 +84,7 @@ THUMBNAIL = 96
 """Longest side of a thumbnail, in pixels."""
 
 
-def data_url(picture: UInt8Array) -> str:
+def data_url(pixels: UInt8Array) -> str:
     """A picture (height, width, 1 or 3) as a PNG inside of text.
 
     >>> data_url(np.zeros((4, 4, 3), np.uint8))[:22]
@@ -92,19 +92,19 @@ def data_url(picture: UInt8Array) -> str:
     """
     content = BytesIO()
     # The quickest compression: on loopback, a few more bytes cost less than finding them.
-    _image(picture).save(content, "PNG", compress_level=1)
+    _image(pixels).save(content, "PNG", compress_level=1)
     return "data:image/png;base64," + b64encode(content.getvalue()).decode()
 
 
-def thumbnail(picture: UInt8Array) -> str:
+def thumbnail(pixels: UInt8Array) -> str:
     """The same, no larger than a thumbnail.
 
     >>> thumbnail(np.zeros((500, 500, 1), np.uint8)) == thumbnail(np.zeros((96, 96, 1), np.uint8))
     True
     """
-    if max(picture.shape[:2]) <= THUMBNAIL:
-        return data_url(picture)
-    image = _image(picture)
+    if max(pixels.shape[:2]) <= THUMBNAIL:
+        return data_url(pixels)
+    image = _image(pixels)
     image.thumbnail((THUMBNAIL, THUMBNAIL), Image.Resampling.BICUBIC)
     return data_url(np.asarray(image).reshape(image.height, image.width, -1))
 
@@ -119,6 +119,6 @@ def difference(a: UInt8Array, b: UInt8Array) -> UInt8Array:
     return apart
 
 
-def _image(picture: UInt8Array) -> Image.Image:
-    grey = picture.shape[2] == 1
-    return Image.fromarray(picture[..., 0] if grey else picture)
+def _image(pixels: UInt8Array) -> Image.Image:
+    grey = pixels.shape[2] == 1
+    return Image.fromarray(pixels[..., 0] if grey else pixels)

@@ -36,22 +36,22 @@ def test_lists_of_any_names_come_back(visit: Any) -> None:
 
 
 def test_codes_that_a_model_no_longer_has_are_left_out(visit: Any, run_ids: dict[str, str]) -> None:
-    page = visit(f"#/traverse/{run_ids['plain']}?image=t-1&codes=99:1,0:0.5,01:2,length:1,x:3")
+    page = visit(f"#/traverse/{run_ids['plain']}?image=t-1&latents=99:1,0:0.5,01:2,length:1,x:3")
     page.wait_for_selector(".view.traverse .slider.set")
-    page.wait_for_function("() => location.hash.endsWith('codes=0:0.5')")
+    page.wait_for_function("() => location.hash.endsWith('latents=0:0.5')")
     assert page.locator(".slider.set").count() == 1
     assert page.evaluate(NOTICE) == ""
 
 
 def test_codes_that_are_refused_are_taken_back(visit: Any, run_ids: dict[str, str]) -> None:
     visit.foreseen.append("status of 422")  # the browser tells of the refusal
-    page = visit(f"#/traverse/{run_ids['plain']}?image=t-1&codes=0:1e9")
+    page = visit(f"#/traverse/{run_ids['plain']}?image=t-1&latents=0:1e9")
     page.wait_for_selector(".view.traverse .slider")
     page.wait_for_function(f"() => {NOTICE}.includes('too far')")
-    page.wait_for_function("() => !location.hash.includes('codes')")
+    page.wait_for_function("() => !location.hash.includes('latents')")
     assert page.locator(".slider.set").count() == 0
     page.locator("#slider-1").press("End")
-    page.wait_for_function("() => location.hash.includes('codes=1:')")
+    page.wait_for_function("() => location.hash.includes('latents=1:')")
     kept = page.locator("#slider-1").input_value()
     page.locator("[data-concept='0'] input[type=number]").fill("1e9")
     page.wait_for_function("() => !/[=,]0:/.test(location.hash) && location.hash.includes('1:')")

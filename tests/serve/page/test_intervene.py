@@ -65,7 +65,7 @@ def test_dragging_a_slider_moves_the_picture_and_the_truth_agrees(visit: Any) ->
     error, nothing = np.square(picture - truth).mean(), np.square(original - truth).mean()
     assert nothing > 0.005, "the light has moved"
     assert error < nothing / 4
-    moved = page.locator(".slider.moved").evaluate_all("all => all.map(e => e.dataset.concept)")
+    moved = page.locator(".slider.affected").evaluate_all("all => all.map(e => e.dataset.concept)")
     assert set(moved) == {"shadow_length", "shadow_position"}
 
 
@@ -92,18 +92,20 @@ def test_only_the_newest_value_is_asked_for(visit: Any) -> None:
 def test_setting_an_effect_cuts_it_from_its_causes(visit: Any) -> None:
     page = visit("#/intervene?image=t-3")
     page.locator(SHADOW).fill("8")
-    page.wait_for_selector(".edge.cut")
-    cut = page.locator(".edge.cut").evaluate_all("all => all.map(e => e.dataset.edge)")
+    page.wait_for_selector(".edge.removed")
+    cut = page.locator(".edge.removed").evaluate_all("all => all.map(e => e.dataset.edge)")
     assert set(cut) == {"pendulum_angle>shadow_length", "light_angle>shadow_length"}
     assert page.locator(".node.set").get_attribute("data-node") == "shadow_length"
-    assert page.locator(".node.moved").count() == 0
+    assert page.locator(".node.affected").count() == 0
     assert "Cut by your intervention" in page.locator(".diagram").get_attribute("aria-label")
     page.locator(LIGHT).fill("70")
-    page.wait_for_selector(".node.moved")
-    assert page.locator(".node.moved").get_attribute("data-node") == "shadow_position"
+    page.wait_for_selector(".node.affected")
+    assert page.locator(".node.affected").get_attribute("data-node") == "shadow_position"
     assert page.locator(".edge.lit").get_attribute("data-edge") == "light_angle>shadow_position"
     page.get_by_role("button", name="Reset").click()
-    page.wait_for_function("() => !document.querySelector('.edge.cut, .slider.set, .node.moved')")
+    page.wait_for_function(
+        "() => !document.querySelector('.edge.removed, .slider.set, .node.affected')"
+    )
 
 
 def test_ones_own_picture_is_taken_and_others_are_refused(visit: Any) -> None:
@@ -135,7 +137,7 @@ def test_a_shared_address_shows_the_same(visit: Any) -> None:
     page.wait_for_function("() => location.hash.includes('shadow_length:9')")
     settle(page)
     other = visit(page.url)
-    other.wait_for_selector(".edge.cut")
+    other.wait_for_selector(".edge.removed")
     settle(other)
     assert source(other) == source(page)
     assert other.locator(LIGHT).input_value() == page.locator(LIGHT).input_value()
@@ -218,7 +220,7 @@ def test_what_is_seen_can_be_taken_home(visit: Any) -> None:
         told = json.load(file)
     assert told["do"] == {"light_angle": 70}
     assert told["image"] == "t-3"
-    assert told["error"]["model"] < told["error"]["nothing"]
+    assert told["error"]["model"] < told["error"]["unchanged"]
 
 
 def test_a_film_strip_sets_what_is_clicked(visit: Any) -> None:

@@ -140,21 +140,21 @@ def test_a_refused_code_does_not_undo_the_move_that_came_after_it(
     number.fill("1.5")
     release()
     page.wait_for_function(f"() => {NOTICE}.includes('too far')")
-    page.wait_for_function("() => location.hash.endsWith('codes=0:1.5')")
+    page.wait_for_function("() => location.hash.endsWith('latents=0:1.5')")
     page.wait_for_selector("#slider-0[aria-valuetext^='1.5'][aria-valuetext$='set by you']")
 
 
 @pytest.mark.parametrize("status", [0, 500])
 def test_a_code_that_fails_is_taken_back(visit: Any, hold: Any, run_ids: Any, status: int) -> None:
     visit.foreseen.extend(["status of 500", "ERR_FAILED"])
-    page = visit(f"#/traverse/{run_ids['plain']}?image=t-1&codes=0:1.5")
+    page = visit(f"#/traverse/{run_ids['plain']}?image=t-1&latents=0:1.5")
     number = page.locator("[data-concept='0'] input[type=number]")
     page.wait_for_selector("#slider-0[aria-valuetext^='1.5']")
     release = hold(page, "**/traverse")
     number.fill("2")
-    page.wait_for_function("() => location.hash.endsWith('codes=0:2')")
+    page.wait_for_function("() => location.hash.endsWith('latents=0:2')")
     release(refuse="not now", status=status)
-    page.wait_for_function("() => location.hash.endsWith('codes=0:1.5')")
+    page.wait_for_function("() => location.hash.endsWith('latents=0:1.5')")
     page.wait_for_selector("#slider-0[aria-valuetext^='1.5'][aria-valuetext$='set by you']")
 
 

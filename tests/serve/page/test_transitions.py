@@ -119,7 +119,7 @@ def test_ones_own_picture_is_not_called_the_data(page: Any) -> None:
 
 def test_without_an_image_nothing_can_be_pressed(visit: Any, run_ids: dict[str, str]) -> None:
     page, shifts = visit("#/training"), run_ids["shifts"]
-    missing = {"examples": 0, "missing": "photos: there is no such folder; check its name"}
+    missing = {"examples": 0, "unavailable": "photos: there is no such folder; check its name"}
     page.route(
         f"**/runs/{shifts}", lambda route: route.fulfill(json=route.fetch().json() | missing)
     )

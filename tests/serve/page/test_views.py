@@ -69,14 +69,14 @@ def test_codes_are_traversed_and_new_pictures_drawn(visit: Any) -> None:
     assert tabs(page) == ["traverse", "graph", "scores", "training"]
     # A decoder that has hardly learnt paints nearly the same, so what was asked is looked at too.
     with page.expect_response(
-        lambda r: r.url.endswith("/traverse") and "0" in r.request.post_data_json["codes"]
+        lambda r: r.url.endswith("/traverse") and "0" in r.request.post_data_json["latents"]
     ) as got:
         page.locator("#slider-0").press("End")
     page.wait_for_function(
         "src => document.querySelector('.picture.main img').src === src",
-        arg=got.value.json()["picture"],
+        arg=got.value.json()["image"],
     )
-    page.wait_for_function("() => location.hash.includes('codes=0:')")
+    page.wait_for_function("() => location.hash.includes('latents=0:')")
     assert page.locator(".samples img").count() == 16
 
 
@@ -86,8 +86,8 @@ def test_codes_of_a_hierarchy_stand_by_layer_and_the_rest_can_be_asked_for(visit
 
     def layered(route: Any) -> None:
         layers = [
-            {"name": "layer 2", "units": [9, 8], "first": 1},
-            {"name": "layer 1", "units": [3, *range(3), *range(4, 8)], "first": 2},
+            {"name": "layer 2", "latents": [9, 8], "first": 1},
+            {"name": "layer 1", "latents": [3, *range(3), *range(4, 8)], "first": 2},
         ]
         names = [f"layer {1 + (i > 7)}, z{i}" for i in range(10)]
         known = route.fetch().json()
@@ -105,7 +105,7 @@ def test_codes_of_a_hierarchy_stand_by_layer_and_the_rest_can_be_asked_for(visit
     assert labels.all_text_contents()[:3] == ["Z9", "Z8", "Z3"]
     assert labels.count() == 10
     page.locator("#slider-8").press("End")
-    page.wait_for_function("() => location.hash.includes('codes=8:')")
+    page.wait_for_function("() => location.hash.includes('latents=8:')")
 
 
 def test_actions_are_pressed_and_retrieved(visit: Any) -> None:
@@ -249,7 +249,7 @@ def test_a_busy_server_is_asked_again_and_a_lost_one_is_told(visit: Any) -> None
 
     page.route("**/do", busy, times=1)
     page.locator("#slider-light_angle").fill("70")
-    page.wait_for_selector(".node.moved")
+    page.wait_for_selector(".node.affected")
     assert len(refused) == 1
     page.route("**/do", lambda route: route.abort())
     page.locator("#slider-light_angle").fill("90")
@@ -263,9 +263,9 @@ def test_a_link_to_a_run_that_is_not_here_says_so(visit: Any) -> None:
 
 def test_codes_out_of_a_codebook_move_by_whole_numbers(visit: Any) -> None:
     page = visit()
-    page = visit(f"#/traverse/{run_ids(page)['quantized']}?image=t-1&codes=0:2.6,1:50")
+    page = visit(f"#/traverse/{run_ids(page)['quantized']}?image=t-1&latents=0:2.6,1:50")
     page.wait_for_selector(".view.traverse .slider.set")
-    page.wait_for_function("() => location.hash.endsWith('codes=0:3,1:7')")
+    page.wait_for_function("() => location.hash.endsWith('latents=0:3,1:7')")
     slider = page.locator("#slider-0")
     assert [slider.get_attribute(name) for name in ("min", "max", "step")] == ["0", "7", "1"]
     assert slider.input_value() == "3"

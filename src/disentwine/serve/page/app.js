@@ -1,4 +1,4 @@
-// The frame: which run, which view, light or dark. CriticOutputs are modules with `show(root, context)`.
+// The frame: which run, which view, light or dark. Views are modules with `show(root, context)`.
 
 import { ask } from "./api.js";
 import { forget, format, read, settle } from "./address.js";
@@ -8,7 +8,7 @@ const can = (ability) => (run) => run.capabilities.includes(ability);
 const VIEWS = {
   intervene: can("intervenes"),
   transitions: (run) => run.actions.length > 0,
-  traverse: (run) => run.latents > 0,
+  traverse: (run) => run.latent_count > 0,
   graph: (run) => Boolean(run.graph ?? run.true_graph),
   scores: (run) => run.capabilities.length > 0,
   compare: (run, runs) => can("intervenes")(run) && runs.filter(can("intervenes")).length > 1,
@@ -56,7 +56,7 @@ async function describe(short, signal) {
     return await ask(`runs/${encodeURIComponent(short.id)}`, { signal });
   } catch (error) {
     if (error.status !== 404) throw error;
-    return { ...short, closed: error.message, capabilities: [], concepts: [], actions: [], latents: null, graph: null, true_graph: null, recipe: "" };
+    return { ...short, closed: error.message, capabilities: [], concepts: [], actions: [], latent_count: null, graph: null, true_graph: null, recipe: "" };
   }
 }
 

@@ -64,7 +64,7 @@ function lanes(edges, at, { most, side }) {
     const mates = edges.filter((other) => other[mine] === edge[mine]).sort((a, b) => at[a[theirs]].x - at[b[theirs]].x);
     return (mates.indexOf(edge) - (mates.length - 1) / 2) * Math.min(most, side / mates.length);
   };
-  return (edge) => ({ out: evenly_spaced(edge, "source", "target"), in: evenly_spaced(edge, "target", "source") });
+  return (edge) => ({ out: spread(edge, "source", "target"), in: spread(edge, "target", "source") });
 }
 
 /** Where the numbers of each edge stand: as far as can be from other numbers and other edges. */
@@ -118,19 +118,19 @@ export function diagram({ nodes, edges }, { labels = {}, weights = false, onpick
   const svg = s("svg", { class: `diagram${onpick ? " active" : ""}`, viewBox: `0 0 ${width} ${height}`, role: "img", "--wide": `${width}px` },
     lines.map(({ group }) => group), lines.map(({ text }) => text), boxes.map(({ group }) => group));
 
-  /** set, moved: names of nodes; cut: [[source, target]]; values: {node: text}. */
-  function update({ set = [], moved = [], cut = [], values = {} }) {
-    const isCut = ({ source, target }) => cut.some(([a, b]) => a === source && b === target);
+  /** set, affected: names of nodes; removed: [[source, target]]; values: {node: text}. */
+  function update({ set = [], affected = [], removed = [], values = {} }) {
+    const isRemoved = ({ source, target }) => removed.some(([a, b]) => a === source && b === target);
     for (const { edge, group } of lines) {
-      group.classList.toggle("cut", isCut(edge));
-      group.classList.toggle("lit", !isCut(edge) && moved.includes(edge.target) && (set.includes(edge.source) || moved.includes(edge.source)));
+      group.classList.toggle("removed", isRemoved(edge));
+      group.classList.toggle("lit", !isRemoved(edge) && affected.includes(edge.target) && (set.includes(edge.source) || affected.includes(edge.source)));
     }
     for (const { node, group, value } of boxes) {
       group.classList.toggle("set", set.includes(node));
-      group.classList.toggle("moved", moved.includes(node));
+      group.classList.toggle("affected", affected.includes(node));
       value.textContent = values[node] ?? "";
     }
-    svg.setAttribute("aria-label", describe(edges, cut, name));
+    svg.setAttribute("aria-label", describe(edges, removed, name));
   }
   update({});
   return { element: h("div", { class: "diagram-box" }, svg), update };
@@ -139,8 +139,8 @@ export function diagram({ nodes, edges }, { labels = {}, weights = false, onpick
 const edgeText = ({ weight, confidence }) =>
   [weight !== null && weight !== undefined && short(weight, 2), confidence !== null && confidence !== undefined && `${Math.round(100 * confidence)}%`].filter(Boolean).join(" · ");
 
-function describe(edges, cut, name) {
+function describe(edges, removed, name) {
   const say = (list) => list.map(([a, b]) => `${name(a)} causes ${name(b)}`).join(", ");
   const all = `Causal graph: ${say(edges.map((edge) => [edge.source, edge.target])) || "no edges"}.`;
-  return cut.length ? `${all} Cut by your intervention: ${say(cut)}.` : all;
+  return removed.length ? `${all} Cut by your intervention: ${say(removed)}.` : all;
 }

@@ -2,7 +2,7 @@
 
 import { newest } from "./api.js";
 import { button, h, notice, title } from "./dom.js";
-import { decoded } from "./picture.js";
+import { decoded } from "./image.js";
 import { written } from "./sliders.js";
 
 const COUNT = 9;
@@ -20,9 +20,9 @@ export function film(run, { signal, chosen, onpick, onconcept }) {
 
   const sweep = newest(`runs/${run.id}/sweep`, {
     signal,
-    onanswer: async ({ values, pictures, truths }, { concept }) => {
+    onanswer: async ({ values, images: urls, truths }, { concept }) => {
       const swept = run.concepts.find(({ name }) => name === concept);
-      const images = await Promise.all(pictures.map((url) => decoded(url)));
+      const images = await Promise.all(urls.map((url) => decoded(url)));
       const true_ = await Promise.all((truths ?? []).map((url) => decoded(url, "The truth")));
       if (concept !== select.value) return;
       frames.replaceChildren(...values.map((value, i) => {

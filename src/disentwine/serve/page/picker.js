@@ -27,7 +27,7 @@ export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
   const file = h("input", { type: "file", accept: "image/png,image/jpeg", class: "unseen" });
   const tile = h("label", { class: "tile", title: "A PNG or JPEG, also by dropping it here" }, file, h("span", {}, "+ Your own"));
   const more = button("More", load, { class: "tile" });
-  const none = run.examples === 0 && h("p", { class: "quiet" }, `There are no test images here: give a picture of your own. ${run.missing}`);
+  const none = run.examples === 0 && h("p", { class: "quiet" }, `There are no test images here: give a picture of your own. ${run.unavailable}`);
   const element = h("div", { class: "picker" }, tile, strip, none);
   strip.append(more);
 

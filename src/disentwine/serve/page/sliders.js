@@ -43,8 +43,8 @@ export function sliders(concepts, { onset, legend, seen = "training saw" }) {
   return {
     element: h("fieldset", { class: "sliders" }, h("legend", {}, legend), elements),
     /** before, after: {name: value}; set: {name: value} */
-    update({ before = {}, after = {}, set = {}, moved = [] }) {
-      for (const [name, one] of rows) one.update(before[name] ?? undefined, set[name] ?? after[name] ?? before[name] ?? undefined, name in set, moved.includes(name));
+    update({ before = {}, after = {}, set = {}, affected = [] }) {
+      for (const [name, one] of rows) one.update(before[name] ?? undefined, set[name] ?? after[name] ?? before[name] ?? undefined, name in set, affected.includes(name));
     },
     focus: (name) => rows.get(name)?.range.focus(),
   };
@@ -82,9 +82,9 @@ function row(concept, onset, seen) {
   number.addEventListener("blur", () => current !== undefined && (number.value = scale.write(current))); // an emptied box
 
   let current;
-  function update(before, value, set, moved) {
+  function update(before, value, set, affected) {
     element.classList.toggle("set", set);
-    element.classList.toggle("moved", moved);
+    element.classList.toggle("affected", affected);
     back.hidden = !set;
     own.hidden = before === undefined;
     const trained = `${seen} ${scale.say(low)} to ${scale.say(high)}`;
@@ -94,7 +94,7 @@ function row(concept, onset, seen) {
     if (value === undefined) return;
     range.value = value;
     if (document.activeElement !== number) number.value = scale.write(value);
-    const state = set ? ", set by you" : moved ? ", follows its causes" : "";
+    const state = set ? ", set by you" : affected ? ", follows its causes" : "";
     range.setAttribute("aria-valuetext", `${scale.say(value)} ${unit}${state}`);
   }
   return { element, range, update };

@@ -4,7 +4,7 @@ import { format, read, remember, settle } from "../address.js";
 import { ask, newest, upload } from "../api.js";
 import { blobOf, button, h, lead, notice, short, speak } from "../dom.js";
 import { picker } from "../picker.js";
-import { picture } from "../picture.js";
+import { picture } from "../image.js";
 import { sliders } from "../sliders.js";
 
 export async function show(root, { run, runs, address, signal }) {
@@ -29,7 +29,7 @@ export async function show(root, { run, runs, address, signal }) {
 
   /** The sliders are where the last answer has them. */
   function update() {
-    if (told) controls.update({ before: told.before, after: told.after, set: doing, moved: told.moved });
+    if (told) controls.update({ before: told.before, after: told.after, set: doing, affected: told.affected });
   }
 
   /** One run: its picture, the difference from the truth and its error; `same` is its id of the image. */
@@ -45,7 +45,7 @@ export async function show(root, { run, runs, address, signal }) {
         if (sides.every((each) => each.answered === answered)) agreed = answered;
         answers?.(answer);
         const words = answer.error ? `error ${short(answer.error.model, 2)}` : one.model;
-        await Promise.all([drawn.show(answer.picture, `The picture of ${one.name}`, words), difference && difference.show(answer.difference, "Where model and truth differ")]);
+        await Promise.all([drawn.show(answer.image, `The picture of ${one.name}`, words), difference && difference.show(answer.difference, "Where model and truth differ")]);
         speak(`${one.name}: ${words}`);
       },
       onerror: (error, body) => {

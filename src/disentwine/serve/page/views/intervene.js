@@ -6,7 +6,7 @@ import { diagram } from "../diagram.js";
 import { blobOf, button, h, lead, notice, save, short, speak, title } from "../dom.js";
 import { film } from "../film.js";
 import { picker } from "../picker.js";
-import { picture } from "../picture.js";
+import { picture } from "../image.js";
 import { sliders, written } from "../sliders.js";
 
 const HINT = "Move a concept: its effects follow, its causes stay.";
@@ -67,7 +67,7 @@ export async function show(root, { run, address, signal }) {
       last = null;
       draw().then(() => stage.setAttribute("aria-busy", "false"));
     }
-    controls.update({ before: facts.values ?? {}, after: last?.after ?? facts.values ?? {}, set: doing, moved: last?.moved });
+    controls.update({ before: facts.values ?? {}, after: last?.after ?? facts.values ?? {}, set: doing, affected: last?.affected });
     strip.update(image, doing);
   }
 
@@ -92,22 +92,22 @@ export async function show(root, { run, address, signal }) {
     const set = Object.keys(done);
     const before = answer?.before ?? facts.values ?? {};
     const now = answer?.after ?? before;
-    const moved = answer?.moved ?? [];
+    const affected = answer?.affected ?? [];
     const words = set.map((name) => `${say(name)} ${tell(name, done[name])} ${units(name)}`.trim()).join(", ");
-    controls.update({ before, after: now, set: doing, moved });
+    controls.update({ before, after: now, set: doing, affected });
     const values = Object.fromEntries(Object.keys(now).map((name) => [name, valueText(tell(name, before[name]), tell(name, now[name]), units(name))]));
-    graph?.update({ set, moved, cut: answer?.cut ?? [], values });
+    graph?.update({ set, affected, removed: answer?.removed_edges ?? [], values });
     const real = answer ? answer.truth : facts.truth && facts.original;
     if (keep) return original.show(facts.original, "The original image");
     await Promise.all([
       original.show(facts.original, "The original image"),
-      after.show(answer?.picture ?? facts.reconstruction, answer ? `The image had ${words}` : "The model’s own picture of the original", answer ? "model" : "model, nothing moved"),
+      after.show(answer?.image ?? facts.reconstruction, answer ? `The image had ${words}` : "The model’s own picture of the original", answer ? "model" : "model, nothing moved"),
       truth && truth.show(real, "The simulator’s picture", real ? "simulator" : "unknown for this image"),
       difference && difference.show(answer?.difference ?? null, "Where model and truth differ", answer?.error ? `error ${short(answer.error.model, 2)}` : ""),
     ]);
     const beyond = set.filter((name) => done[name] < known.get(name).low || done[name] > known.get(name).high);
     verdict.replaceChildren(...judge(answer), beyond.length ? h("span", { class: "beyond" }, `${beyond.map(say).join(", ")}: further than training saw, so this is a guess.`) : "");
-    if (answer) speak(`${words}. ${moved.length ? `Moved with it: ${moved.map((name) => `${say(name)} to ${tell(name, now[name])} ${units(name)}`).join(", ")}.` : "Nothing else moved."} ${verdict.textContent}`);
+    if (answer) speak(`${words}. ${affected.length ? `Moved with it: ${affected.map((name) => `${say(name)} to ${tell(name, now[name])} ${units(name)}`).join(", ")}.` : "Nothing else moved."} ${verdict.textContent}`);
   }
 
   const tools = h("div", { class: "tools" },
@@ -127,8 +127,8 @@ export async function show(root, { run, address, signal }) {
   }
 
   function summary() {
-    const { before = facts.values, after: values = facts.values, error = null, cut = [], moved = [], do: done = {} } = last ?? {};
-    return { run: run.name, model: run.model, data: run.data, image, do: done, before, after: values, error, cut, moved };
+    const { before = facts.values, after: values = facts.values, error = null, removed_edges = [], affected = [], do: done = {} } = last ?? {};
+    return { run: run.name, model: run.model, data: run.data, image, do: done, before, after: values, error, removed_edges, affected };
   }
 
   const stage = h("section", { class: `stage panel${truth ? "" : " pair"}`, "aria-label": "Pictures" },
@@ -148,8 +148,8 @@ function valueText(before, now, unit) {
 function judge(answer) {
   if (!answer) return [h("span", { class: "quiet" }, HINT)];
   if (!answer.error) return [];
-  const { model, nothing } = answer.error;
-  const times = nothing / model;
+  const { model, unchanged } = answer.error;
+  const times = unchanged / model;
   const closer = times >= 1.05 ? `${short(times, 2)} times closer to the truth than the unchanged image` : "no closer to the truth than the unchanged image";
-  return [h("b", {}, title(closer)), h("span", { class: "quiet" }, `Mean squared error ${short(model, 2)} against ${short(nothing, 2)}.`)];
+  return [h("b", {}, title(closer)), h("span", { class: "quiet" }, `Mean squared error ${short(model, 2)} against ${short(unchanged, 2)}.`)];
 }

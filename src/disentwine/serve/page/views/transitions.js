@@ -4,7 +4,7 @@ import { joined, parted, remember } from "../address.js";
 import { ask, upload } from "../api.js";
 import { blobOf, button, h, lead, notice, speak, title } from "../dom.js";
 import { picker } from "../picker.js";
-import { decoded, picture } from "../picture.js";
+import { decoded, picture } from "../image.js";
 
 const MOST = 20;
 const MOST_TOLD = 8;
@@ -50,11 +50,11 @@ export async function show(root, { run, address, signal }) {
     if (asked.last) question();
     try {
       const done = pressed.map((id) => ids.get(id));
-      const found = done.length ? await ask(`runs/${run.id}/apply`, { body: { image, actions: done }, signal }) : { pictures: [], truths: null, beyond: null };
+      const found = done.length ? await ask(`runs/${run.id}/apply`, { body: { image, actions: done }, signal }) : { images: [], truths: null, valid_steps: null };
       if (mine !== turn) return;
-      const beyond = found.beyond !== null && pressed.length > found.beyond;
+      const beyond = found.valid_steps !== null && pressed.length > found.valid_steps;
       const real = pressed.length ? found.truths?.at(-1) ?? null : image.startsWith("t-") ? start : null;
-      shown = { image, pressed, steps: [start, ...found.pictures], real, beyond };
+      shown = { image, pressed, steps: [start, ...found.images], real, beyond };
       enable();
       await draw(mine);
     } catch (error) {

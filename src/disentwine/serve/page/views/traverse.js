@@ -4,7 +4,7 @@ import { ask, newest } from "../api.js";
 import { pairs, remember } from "../address.js";
 import { button, h, lead, notice, short, speak, title } from "../dom.js";
 import { picker } from "../picker.js";
-import { decoded, picture } from "../picture.js";
+import { decoded, picture } from "../image.js";
 import { sliders } from "../sliders.js";
 
 const FIRST = 12;
@@ -13,16 +13,16 @@ export async function show(root, { run, address, signal }) {
   const { shape } = run;
   const original = picture("Original", { shape });
   const after = picture("From its codes", { shape, class: "main" });
-  const names = Array.from({ length: run.latents }, (_, i) => run.latent_names?.[i] ?? `code ${i + 1}`);
+  const names = Array.from({ length: run.latent_count }, (_, i) => run.latent_names?.[i] ?? `code ${i + 1}`);
   // Layers of a hierarchy stand apart, the top one first, and what says something in each.
   const groups = run.latent_layers.length
-    ? run.latent_layers.map(({ name, units, first }) => ({ layer: name, units, first }))
-    : [{ layer: "", units: [...names.keys()], first: run.latents <= FIRST + 3 ? run.latents : FIRST }];
+    ? run.latent_layers.map(({ name, latents, first }) => ({ layer: name, latents, first }))
+    : [{ layer: "", latents: [...names.keys()], first: run.latent_count <= FIRST + 3 ? run.latent_count : FIRST }];
   let [wanted, image] = [null, null];
   let own = [];
   // A link may be older than the run, and name codes that it has no longer.
   const known = new Set(Object.keys(names));
-  let codes = Object.fromEntries(Object.entries(pairs(address.codes)).filter(([i]) => known.has(i)));
+  let codes = Object.fromEntries(Object.entries(pairs(address.latents)).filter(([i]) => known.has(i)));
   let answered = {};
   let told = null; // all codes of the last answer
   let controls = [];
@@ -35,20 +35,20 @@ export async function show(root, { run, address, signal }) {
     onanswer: async (answer, body) => {
       if (body.image !== image) return;
       // Between two codes of a codebook there is nothing: what is said is what was answered.
-      answered = Object.fromEntries(Object.keys(body.codes).map((i) => [i, answer.codes[i]]));
-      if (body.codes === codes) {
+      answered = Object.fromEntries(Object.keys(body.latents).map((i) => [i, answer.latents[i]]));
+      if (body.latents === codes) {
         codes = answered;
         keep();
       }
       if (!ranges) build((ranges = answer.ranges));
-      told = answer.codes;
+      told = answer.latents;
       update();
-      await after.show(answer.picture, "The picture of these codes", Object.keys(body.codes).length ? "model" : "model, nothing moved");
-      speak(Object.keys(body.codes).map((i) => `${title(names[i])} ${short(answer.codes[i])}`).join(", ") || "Nothing is moved.");
+      await after.show(answer.image, "The picture of these codes", Object.keys(body.latents).length ? "model" : "model, nothing moved");
+      speak(Object.keys(body.latents).map((i) => `${title(names[i])} ${short(answer.latents[i])}`).join(", ") || "Nothing is moved.");
     },
     onerror: (error, body) => {
       notice(error.message);
-      if (body.image !== image || body.codes !== codes) return; // what was asked for since decides
+      if (body.image !== image || body.latents !== codes) return; // what was asked for since decides
       if (!Object.keys(codes).length) return;
       // Back to what was last answered; where that is refused too, to nothing moved.
       codes = answered;
@@ -68,12 +68,12 @@ export async function show(root, { run, address, signal }) {
     for (const one of controls) one.update({ before: values(own), after: values(told ?? own), set: codes });
   }
 
-  function build(ranges, all = groups.every(({ units, first }) => first === units.length)) {
+  function build(ranges, all = groups.every(({ latents, first }) => first === latents.length)) {
     const slider = (i, layer) => ({ name: String(i), label: layer ? names[i].replace(`${layer}, `, "") : names[i], low: ranges[i][0], high: ranges[i][1], ...whole });
-    const parts = groups.map(({ layer, units, first }) => ({ layer, of: units.length, shown: all ? units : units.slice(0, first) })).filter(({ shown }) => shown.length);
+    const parts = groups.map(({ layer, latents, first }) => ({ layer, of: latents.length, shown: all ? latents : latents.slice(0, first) })).filter(({ shown }) => shown.length);
     const legend = ({ layer, of, shown }) => (layer ? `${title(layer)}${shown.length < of ? `, ${shown.length} of ${of}` : ""}` : "Codes");
     controls = parts.map((part) => sliders(part.shown.map((i) => slider(i, part.layer)), { onset, legend: legend(part), seen: "usually" }));
-    const more = !all && button(`Show all ${run.latents}`, () => { build(ranges, true); traverse({ image, codes }); });
+    const more = !all && button(`Show all ${run.latent_count}`, () => { build(ranges, true); traverse({ image, latents: codes }); });
     side.replaceChildren(...controls.map((one) => one.element), h("div", { class: "tools" }, button("Reset", () => { codes = {}; changed(); }), more || ""));
   }
 
@@ -84,12 +84,12 @@ export async function show(root, { run, address, signal }) {
   }
 
   function keep() {
-    remember({ image, codes: Object.entries(codes).map(([i, value]) => `${i}:${Number(value.toPrecision(5))}`).join(",") });
+    remember({ image, latents: Object.entries(codes).map(([i, value]) => `${i}:${Number(value.toPrecision(5))}`).join(",") });
   }
 
   function changed() {
     keep();
-    traverse({ image, codes });
+    traverse({ image, latents: codes });
   }
 
   async function choose(chosen) {
@@ -98,7 +98,7 @@ export async function show(root, { run, address, signal }) {
       const facts = await ask(`runs/${run.id}/images/${encodeURIComponent(chosen)}`, { signal });
       if (wanted !== chosen) return;
       image = chosen;
-      own = facts.codes ?? [];
+      own = facts.latents ?? [];
       await original.show(facts.original, "The original image");
       changed();
     } catch (error) {
@@ -118,8 +118,8 @@ function samples(run, signal) {
   const grid = h("div", { class: "samples" });
   const draw = async () => {
     try {
-      const { pictures } = await ask(`runs/${run.id}/sample`, { body: { count: 16, do: {} }, signal });
-      grid.replaceChildren(...(await Promise.all(pictures.map((url, i) => decoded(url, `New picture ${i + 1}`)))));
+      const { images } = await ask(`runs/${run.id}/sample`, { body: { count: 16, do: {} }, signal });
+      grid.replaceChildren(...(await Promise.all(images.map((url, i) => decoded(url, `New picture ${i + 1}`)))));
     } catch (error) {
       if (!signal.aborted) notice(error.message);
     }

@@ -38,5 +38,5 @@ def test_it_runs(
     exec(compile(code.replace("http://127.0.0.1:8000", address), str(DOCS), "exec"), {})
     told = capsys.readouterr().out
     assert "light_angle (54 to 132.3 degrees)" in told
-    assert "moved: ['shadow_length', 'shadow_position']" in told
+    assert "affected: ['shadow_length', 'shadow_position']" in told
     assert (tmp_path / "counterfactual.png").read_bytes().startswith(b"\x89PNG")
