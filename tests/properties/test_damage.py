@@ -100,8 +100,8 @@ def rewrite_state(newest: Path, **changes: Any) -> None:
 
 
 def test_a_format_from_the_future_is_refused(newest: Path, goes_on_from_the_previous: Any) -> None:
-    rewrite_state(newest, format=2)
-    with pytest.raises(CheckpointError, match=r"format 2; this version reads format 1"):
+    rewrite_state(newest, format=3)
+    with pytest.raises(CheckpointError, match=r"format 3; this version reads formats 1 to 2"):
         load_checkpoint(newest)
     goes_on_from_the_previous(refused=newest / STATE)
 

@@ -21,9 +21,14 @@ from disentwine.runs.storage import (
     sweep_half_written,
     write_folder_atomically,
 )
+from disentwine.runs.upgrade import (
+    FORMAT,
+    TENSORS,
+    rename_all,
+    upgrade_state,
+    upgrade_training_tensors,
+)
 from disentwine.training.state import STATE, TRAINING, WEIGHTS, Checkpoint
-
-FORMAT = 1
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
@@ -65,6 +70,9 @@ def load_checkpoint(path: Path) -> Checkpoint:
     if path.name != checkpoint_path(path.parent, step).name:
         raise CheckpointError(f"{path / STATE} is of step {step}: the folder was renamed")
     weights, training = map(_deserialise, (path / WEIGHTS, path / TRAINING), digests)
+    if state["format"] < FORMAT:
+        weights, training = rename_all(weights, TENSORS), upgrade_training_tensors(training)
+        state = upgrade_state(state)
     return Checkpoint(step, weights, training, state)
 
 
@@ -154,9 +162,9 @@ def _verified_state(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} is damaged: it is not the JSON that was saved") from error
     if not sound:
         raise CheckpointError(f"{path} is damaged: its SHA-256 is not the one it was saved with")
-    if state.get("format") != FORMAT:
+    if state.get("format") not in range(1, FORMAT + 1):
         raise CheckpointError(
-            f"{path} has format {state.get('format')}; this version reads format {FORMAT}: "
+            f"{path} has format {state.get('format')}; this version reads formats 1 to {FORMAT}: "
             f"use the version of disentwine that wrote it"
         )
     return dict(state)

@@ -20,6 +20,7 @@ from disentwine.runs.log import read_log
 from disentwine.runs.provenance import fingerprint
 from disentwine.runs.recipe import Recipe, parse_recipe, read_sections
 from disentwine.runs.storage import canonical_json, make_folder, reading_errors, write_atomically
+from disentwine.runs.upgrade import LOGGED, SCORE_NAMES, new_name, rename_all, upgrade_recipe
 from disentwine.training.state import WEIGHTS, Checkpoint, load_weights
 
 RECIPE, STATUS, METRICS, LOCK = "recipe.yaml", "status.json", "metrics.jsonl", ".lock"
@@ -55,7 +56,8 @@ class Run:
 
     @cached_property
     def recipe(self) -> Recipe:
-        return parse_recipe(read_sections(self.path / RECIPE), source=str(self.path / RECIPE))
+        sections = upgrade_recipe(read_sections(self.path / RECIPE))
+        return parse_recipe(sections, source=str(self.path / RECIPE))
 
     @property
     def status(self) -> dict[str, Any]:
@@ -75,7 +77,7 @@ class Run:
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """The records of the metric log."""
-        return read_log(self.path / METRICS)
+        return [rename_all(record, LOGGED) for record in read_log(self.path / METRICS)]
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -189,4 +191,8 @@ def _read(run: Run, name: str) -> dict[str, Any]:
     record = record if isinstance(record, dict) else {}
     scores = record.get("scores")
     listed = scores if isinstance(scores, list) else []
-    return {**record, "scores": [s for s in listed if isinstance(s, dict) and "name" in s]}
+    named = [s for s in listed if isinstance(s, dict) and "name" in s]
+    return {
+        **record,
+        "scores": [{**s, "name": new_name(str(s["name"]), SCORE_NAMES)} for s in named],
+    }
