@@ -22,7 +22,7 @@ from typing import TypeVar
 import numpy as np
 
 from disentwine.core.types import UInt8Array
-from disentwine.data.synthetic.flow import Flow, draw
+from disentwine.data.synthetic.flow import Flow, render
 from disentwine.data.synthetic.pendulum import Pendulum
 
 Drawn = TypeVar("Drawn", Pendulum, Flow)
@@ -84,7 +84,7 @@ def nearest_drawings(
     for k, (image, label) in enumerate(zip(published, labels, strict=True)):
         candidates = flow.factors[(ours == label).all(axis=1)]
         scenes = np.repeat(candidates, len(NOISE), axis=0)
-        drawn = draw(
+        drawn = render(
             scenes, np.tile(NOISE, len(candidates)), image.shape[0], pixel_snapping=snapped
         )
         nearest[k] = drawn[_distance(drawn, image).sum(axis=(1, 2, 3)).argmin()]

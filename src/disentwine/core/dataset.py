@@ -133,9 +133,6 @@ class Dataset:
                 f"fixed: {', '.join(both)} would act and be fixed; name in `factors` only what acts"
             )
         acted = copy(self)
-        acted.images = (
-            self.images
-        )  # a data set that draws its images when asked need not do so twice
         acted.action_spec = ActionSpec(factors, cyclic, fixed)
         return acted
 
@@ -170,7 +167,7 @@ class Dataset:
 
 
 class Simulation(NamedTuple):
-    """Images drawn from factors, and the factors as they are after the intervention."""
+    """Rendered images, and the factors after the intervention."""
 
     images: UInt8Array
     factors: FloatArray
@@ -178,14 +175,14 @@ class Simulation(NamedTuple):
 
 @runtime_checkable
 class Simulates(Protocol):
-    """A data set that can redraw any image, also one that an intervention would have made."""
+    """A data set that can render any image, also after an intervention."""
 
     def simulate(
         self, factors: FloatArray, do: Do | None = None, *, noise: FloatArray | None = None
     ) -> Simulation:
-        """Draw `factors` (n, k) after the intervention `do`, its descendants following.
+        """Render `factors` (n, k) after the intervention `do`, with its descendants recomputed.
 
-        `noise` holds what an image shows but no factor names (drawn at its mean when omitted).
+        `noise` is what an image shows beside its factors (its mean when omitted).
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Steps of factors: which image is some steps of one factor away from another."""
+"""Index of images by their position on the grid of factors."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ MOST_COMBINATIONS = 2**62
 
 
 class FactorGrid:
-    """The images of a data set by their place on the grid of the factors that act.
+    """Index of the images of a data set by their position on the grid of the acting factors.
 
     Arguments:
         dataset: one whose acting factors are not continuous.
 
     Attributes:
-        grids: the sorted values of each factor that acts, by its column; factors that never vary
-            do not.
-        level: (n, k) the place of each image on each grid.
-        strides: (k,) what a step of each adds to the key.
-        kept: (g, h) the combinations of values that occur of factors that are held and do not act.
-        key: (n,) a number for each combination of levels and of these, -1 without labels.
+        grids: the sorted values of each acting factor, by its column; constant factors do not act.
+        index: (n, k) the position of each image on each grid.
+        strides: (k,) what one step of each factor adds to the key.
+        fixed_values: (g, h) the combinations of values of fixed factors that occur.
+        key: (n,) a number for each combination of positions and fixed values, -1 without labels.
 
     >>> from disentwine.testing import small_grid
     >>> steps = FactorGrid(small_grid((8, 8, 1)))  # 8 x 8, the second factor changing fastest
@@ -39,37 +38,36 @@ class FactorGrid:
         self.cyclic = [dataset.is_cyclic(c) and len(g) > 2 for c, g in self.grids.items()]
         self.sizes = [len(grid) for grid in self.grids.values()]
         labels = dataset.factors[:, self.columns]
-        self.level = np.stack(
+        self.index = np.stack(
             [np.searchsorted(g, x) for g, x in zip(self.grids.values(), labels.T, strict=True)],
             axis=1,
         )
         self.fixed = [column_index(dataset.names, name) for name in dataset.action_spec.fixed or ()]
         fixed = dataset.factors[:, self.fixed]
-        self.kept, kept = np.unique(fixed, axis=0, return_inverse=True)
-        combinations = np.cumprod([1, *self.sizes, len(self.kept)], dtype=float)
+        self.fixed_values, combination = np.unique(fixed, axis=0, return_inverse=True)
+        combinations = np.cumprod([1, *self.sizes, len(self.fixed_values)], dtype=float)
         if combinations[-1] > MOST_COMBINATIONS:
             raise UsageError(
-                f"{len(self.sizes)} factors are too many to hold; choose fewer `factors`"
+                f"{len(self.sizes)} factors have too many combinations; choose fewer `factors`"
             )
-        self.strides, self.kept_stride = np.split(combinations[:-1].astype(np.int64), [-1])
-        self.key = self.level @ self.strides + kept.ravel() * self.kept_stride
+        self.strides, self.fixed_stride = np.split(combinations[:-1].astype(np.int64), [-1])
+        self.key = self.index @ self.strides + combination.ravel() * self.fixed_stride
         self.key[np.isnan(labels).any(axis=1) | np.isnan(fixed).any(axis=1)] = -1
 
     @cached_property
     def order(self) -> IndexArray:
-        """Which images have the smallest key, the next, and so on."""
+        """The images in ascending order of their keys."""
         return np.argsort(self.key, kind="stable")
 
-    def after(self, level: IndexArray, i: int, by: IndexArray | int) -> IndexArray:
-        """CategoricalMechanism of the i-th factor `by` steps further, -1 beyond the end of a grid that
-        has ends."""
-        after = level + by
+    def after(self, index: IndexArray, i: int, by: IndexArray | int) -> IndexArray:
+        """Index on the i-th grid after `by` steps; -1 beyond the end of a grid that is not cyclic."""
+        after = index + by
         if self.cyclic[i]:
             return after % self.sizes[i]
         return np.where((after >= 0) & (after < self.sizes[i]), after, -1)
 
     def steps_available(self, images: IndexArray, *, times: int) -> IndexArray:
-        """How often each action, "+" and "-" of each factor in turn, can be done, (n, actions) and at
+        """How often each action ("+" and "-" of each factor in turn) is possible, (n, actions), at
         most `times`.
 
         >>> from disentwine.testing import small_grid
@@ -77,23 +75,23 @@ class FactorGrid:
         array([[5, 0, 5, 0],
                [5, 0, 0, 5]])
         """
-        level = self.level[images]
-        room = np.stack([np.array(self.sizes) - 1 - level, level], axis=2)
+        index = self.index[images]
+        room = np.stack([np.array(self.sizes) - 1 - index, index], axis=2)
         room[:, self.cyclic] = times
-        reach: IndexArray = np.minimum(room, times).reshape(len(images), -1)
-        return reach
+        steps: IndexArray = np.minimum(room, times).reshape(len(images), -1)
+        return steps
 
     def neighbours(self, images: IndexArray, factor: int, by: IndexArray | int) -> IndexArray:
-        """The images in which a factor is `by` steps further and all others that act, or are held, are the
-        same, or -1.
+        """The images that differ by `by` steps of one factor, with equal other acting and fixed
+        factors; -1 where there is none.
 
         Arguments:
-            images: (n,) where from.
+            images: (n,) indices to start from.
             factor: its column.
-            by: steps, for all or for each.
+            by: number of steps, for all images or for each.
         """
         i = self.columns.index(factor)
-        before = self.level[images, i]
+        before = self.index[images, i]
         after = self.after(before, i, by)
         key = self.key[images] + (after - before) * self.strides[i]
         place = np.searchsorted(self.key, key, sorter=self.order)
@@ -102,8 +100,8 @@ class FactorGrid:
         return np.where(there & (self.key[found] == key), found, -1)
 
     def step(self, row: FloatArray, factor: int, by: int) -> FloatArray | None:
-        """A row of the factor table in which a factor is `by` steps further, whether or not there is
-        an image of it; None beyond the end of a grid, and for factors that do not act.
+        """A row of the factor table after `by` steps of one factor, whether or not it has an image;
+        None beyond the end of a grid, and for factors that do not act.
 
         >>> from disentwine.testing import small_grid
         >>> FactorGrid(small_grid((8, 8, 1))).step(np.array([2.0, 6.0]), 1, 1)
@@ -120,17 +118,17 @@ class FactorGrid:
         return after
 
     def matching(self, row: FloatArray) -> IndexArray:
-        """The images whose factors that act, or are held, are those of a row of the factor table.
+        """The images whose acting and fixed factors equal those of a row of the factor table.
 
         >>> from disentwine.testing import small_grid
         >>> FactorGrid(small_grid((8, 8, 1))).matching(np.array([2.0, 6.0]))
         array([22])
         """
-        levels = [np.searchsorted(grid, row[column]) for column, grid in self.grids.items()]
-        kept = np.flatnonzero((self.kept == row[self.fixed]).all(axis=1))
-        if not len(kept):
-            return kept
-        key = np.dot(levels, self.strides) + kept * self.kept_stride
+        index = [np.searchsorted(grid, row[column]) for column, grid in self.grids.items()]
+        combination = np.flatnonzero((self.fixed_values == row[self.fixed]).all(axis=1))
+        if not len(combination):
+            return combination
+        key = np.dot(index, self.strides) + combination * self.fixed_stride
         first, end = (
             np.searchsorted(self.key, key, side, sorter=self.order) for side in ("left", "right")
         )
@@ -138,7 +136,7 @@ class FactorGrid:
 
 
 def _grids(dataset: Dataset) -> dict[int, FloatArray]:
-    """The values of each factor that acts, by its column: those named, or all that vary."""
+    """The sorted values of each acting factor (those named, or all that vary), by its column."""
     grids = {}
     factors = dataset.action_spec.factors
     for name in dataset.names if factors is None else factors:

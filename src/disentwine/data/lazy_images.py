@@ -28,10 +28,10 @@ class LazyImages:
     ndim = 4
 
     def __init__(
-        self, shape: tuple[int, int, int, int], draw: Callable[[IndexArray], UInt8Array]
+        self, shape: tuple[int, int, int, int], render: Callable[[IndexArray], UInt8Array]
     ) -> None:
         self.shape = shape
-        self.draw = draw
+        self.render = render
         self._numbers = np.arange(shape[0])
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class LazyImages:
         if isinstance(indices, tuple):
             raise UsageError("drawn images are indexed by image only: images[i][row, column]")
         chosen = np.asarray(self._numbers[indices])
-        drawn = self.draw(chosen.reshape(-1))
+        drawn = self.render(chosen.reshape(-1))
         return drawn.reshape(*chosen.shape, *self.shape[1:])
 
 

@@ -1,18 +1,20 @@
-"""Counterfactuals: what every factor, and so every image, would have been under an intervention."""
+"""Counterfactual factors and images of simulators; lazily rendered data sets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 import networkx as nx
 import numpy as np
 
-from disentwine.core.dataset import Dataset, Simulates, Simulation, column_index
+from disentwine.core.dataset import Dataset, Images, Simulates, Simulation, column_index
 from disentwine.core.types import Do, FloatArray, IndexArray
 from disentwine.errors import UsageError
 
 Mechanism = Callable[[Mapping[str, FloatArray]], FloatArray]
-"""A factor's value as a function of its causes, its own noise aside."""
+"""A factor's value as a function of its causes, without its own noise."""
 
 
 def counterfactual(
@@ -22,11 +24,10 @@ def counterfactual(
     mechanisms: Mapping[str, Mechanism],
     do: Do | None,
 ) -> FloatArray:
-    r"""Abduction, action and prediction in an additive-noise model.
+    r"""Counterfactual factors by abduction, action and prediction in an additive-noise model.
 
-    Each effect keeps the noise it had, $n_i = x_i - f_i(x_{pa(i)})$, while its causes change:
-    $x_i' = f_i(x_{pa(i)}') + n_i$. Factors that are not downstream of an intervention are
-    returned to the bit.
+    Abduction: $n_i = x_i - f_i(x_{pa(i)})$. Prediction: $x_i' = f_i(x_{pa(i)}') + n_i$.
+    Non-descendants of the intervention are unchanged, bit for bit.
 
     Reference: Causality, J. Pearl, 2009, section 7.1.
 
@@ -67,23 +68,75 @@ def counterfactual(
     return np.stack([after[name] for name in names], axis=1) if names else factors.copy()
 
 
-def redraw(dataset: Dataset, indices: IndexArray, do: Do | None = None) -> Simulation:
-    """Images of a data set as they would have been, each with the noise of its own.
+def rerender(dataset: Dataset, indices: IndexArray, do: Do | None = None) -> Simulation:
+    """Render images of a data set under an intervention, each with its own noise.
 
     Arguments:
-        dataset: one that simulates.
-        indices: (n,) which images; any may come several times.
+        dataset: a simulator.
+        indices: (n,) which images; repetitions are allowed.
         do: the intervention.
 
     >>> from disentwine.data import Flow
     >>> cups = Flow(size=32)
-    >>> bool((redraw(cups, np.array([7, 7])).images == cups.images[7]).all())
+    >>> bool((rerender(cups, np.array([7, 7])).images == cups.images[7]).all())
     True
     """
     if not isinstance(dataset, Simulates):
         raise UsageError(
-            f"{type(dataset).__name__} cannot redraw its images; take a data set that can simulate"
+            f"{type(dataset).__name__} cannot rerender its images; take a data set that can simulate"
         )
     noise: FloatArray | None = getattr(dataset, "noise", None)
     own = None if noise is None else noise[indices]
     return dataset.simulate(dataset.factors[indices], do, noise=own)
+
+
+def no_edges(names: Iterable[str]) -> nx.DiGraph:
+    """The causal graph of independent factors.
+
+    >>> print(no_edges(["scale", "x"]))
+    DiGraph with 2 nodes and 0 edges
+    """
+    graph = nx.DiGraph()
+    graph.add_nodes_from(names)
+    return graph
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """Images that are rendered on first use.
+
+    Arguments:
+        shape: (n, height, width, channels).
+        render: makes all images.
+    """
+
+    shape: tuple[int, int, int, int]
+    render: Callable[[], Images]
+
+    @cached_property
+    def images(self) -> Images:
+        """All images, rendered once."""
+        return self.render()
+
+
+class RenderedDataset(Dataset):
+    """A data set whose images are rendered on first use, once for all its copies.
+
+    Attributes:
+        rendering: the images to be.
+    """
+
+    rendering: Rendering
+
+    @cached_property
+    def images(self) -> Images:  # type: ignore[override]
+        """(n, height, width, channels), rendered on first use."""
+        return self.rendering.images
+
+    def __len__(self) -> int:
+        return self.rendering.shape[0]
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """(height, width, channels)"""
+        return self.rendering.shape[1:]

@@ -1,4 +1,4 @@
-"""Test images identical to a training image (leakage); pairs one factor step apart."""
+"""Pairs of images one factor step apart; test images identical to a training image (leakage)."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ def transitions(
     fixed: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> Transitions:
-    r"""All pairs $(x, y, a)$ in which y is x after one step of one factor, the others held.
+    r"""All pairs $(x, y, a)$ in which y is x after one step of one factor, with the others fixed.
 
     Every factor has the actions "+name" and "-name": one step up or down its grid, the sorted values
-    that occur in the data. A step beyond the grid's end makes no pair, unless the factor goes round
-    (`Factor.cyclic`) over more than two values: then it leads to the other end. For yes-or-no
-    attributes a step is a flip. Where several images have exactly the factors that y must have
-    (faces, say), one of them is drawn.
+    that occur in the data. A step beyond the end makes no pair, unless the factor is cyclic
+    (`Factor.cyclic`) with more than two values: then it leads to the other end. A step of a binary
+    attribute is a flip. Where several images have the factors of y (faces, say), one is sampled.
 
-    Pairs are made within each part of the data set's split; those across parts are left out, so test
-    images are unseen in training, though images of other factors may look the same
-    (`data.seen.seen_in_training`). They are shuffled: any first n are a random sample.
+    Pairs lie within one part of the data set's split, so test images are unseen in training, though
+    images of other factors may look the same (`seen_in_training`). Pairs are shuffled: the first n
+    are a random sample.
 
     Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
     M. Witbrock and G. Dobbie, 2023, section 4.
@@ -40,13 +39,13 @@ def transitions(
     Arguments:
         dataset: one whose factors are not continuous; images without labels are left out.
         seed: of the order, and of the choice between images with the same factors.
-        factors: those that act, and are held while another acts; when omitted those that the data
-            set says (`Dataset.with_transitions`, in a recipe `data.transitions`), which may be all.
-        cyclic: False ends every grid, as the paper's own pairs do, also of factors that go round; as
-            the data set says when omitted.
-        held: factors that do not act, and are held too; of any kind. Those that neither act nor are held
-            may differ between the images of a pair, as faces do. As the data set says when omitted.
-        limit: the most pairs to keep of each part.
+        factors: the acting factors, each fixed while another acts; those of the data set when omitted
+            (`Dataset.with_transitions`, in a recipe `data.transitions`; all by default).
+        cyclic: False ends every grid, also of cyclic factors, as in the paper; as in the data set when
+            omitted.
+        fixed: factors of any kind that do not act and are equal in both images of a pair; all others
+            may differ, as faces do. As in the data set when omitted.
+        limit: the most pairs of each part.
 
     >>> from disentwine.data import Arrays
     >>> grid = np.stack([axis.ravel() for axis in np.mgrid[:5, :4]], axis=1)
@@ -77,18 +76,18 @@ def transitions(
         keys = steps.key[images]
         tables = []
         for i, stride in enumerate(steps.strides):
-            before = steps.level[images, i]
+            before = steps.index[images, i]
             for action, direction in ((2 * i, 1), (2 * i + 1, -1)):
                 after = steps.after(before, i, direction)
                 inside = np.flatnonzero(after >= 0)
-                wanted = keys[inside] + (after - before)[inside] * stride
-                tables.append(_found(images, keys, inside, wanted, action, rng))
+                targets = keys[inside] + (after - before)[inside] * stride
+                tables.append(_found(images, keys, inside, targets, action, rng))
         table = np.concatenate(tables)
         pairs[part] = table[rng.permutation(len(table))[:limit]]
     if not len(pairs["train"]):
         raise DataError(
             f"{dataset!r}: no two training images differ by one step of one factor of "
-            f"{', '.join(dataset.names[i] for i in steps.columns)}; choose fewer `factors`, or hold fewer"
+            f"{', '.join(dataset.names[i] for i in steps.columns)}; choose fewer `factors`, or fix fewer"
         )
     return Transitions(
         dataset=dataset,
@@ -103,13 +102,13 @@ def _found(
     images: IndexArray,
     keys: IndexArray,
     candidates: IndexArray,
-    wanted: IndexArray,
+    targets: IndexArray,
     action: int,
     rng: np.random.Generator,
 ) -> IndexArray:
-    """Rows (x, y, action) for each candidate whose wanted key occurs among `keys`, which are sorted."""
-    first = np.searchsorted(keys, wanted, "left")
-    count = np.searchsorted(keys, wanted, "right") - first
+    """Rows (x, y, action) of the candidates whose target key occurs among the sorted `keys`."""
+    first = np.searchsorted(keys, targets, "left")
+    count = np.searchsorted(keys, targets, "right") - first
     found = count > 0
     rows = np.empty((int(found.sum()), 3), np.int64)
     rows[:, 0] = images[candidates[found]]
@@ -124,31 +123,31 @@ AT_ONCE = 4096
 def seen_in_training(dataset: Dataset, images: IndexArray) -> NDArray[np.bool_]:
     """Whether a training image has the same pixels, (n,).
 
-    Images of different factors may look alike: a square that is turned by 90 degrees, a figure whose
-    weapon is not in its hand yet. All training images are looked through, which takes seconds.
+    Images of different factors may be identical: a square rotated by 90 degrees, a character whose
+    weapon is not in its hand yet. All training images are compared, which takes seconds.
 
     Arguments:
-        dataset: whose "train" split is learnt from.
-        images: (n,) which to ask about.
+        dataset: whose "train" split is searched.
+        images: (n,) indices to look for.
 
     >>> from disentwine.data import Arrays
-    >>> pictures = np.zeros((20, 8, 8, 1), np.uint8)
-    >>> pictures[7] = 255
-    >>> dataset = Arrays(images=pictures)
+    >>> images = np.zeros((20, 8, 8, 1), np.uint8)
+    >>> images[7] = 255
+    >>> dataset = Arrays(images=images)
     >>> dataset.split = {**dataset.split, "train": np.arange(7)}
     >>> seen_in_training(dataset, np.array([7, 8]))
     array([False,  True])
     """
     train = np.sort(np.asarray(dataset.split["train"]))
-    learnt = {look for part in _parts(train) for look in _looks(dataset, part)}
-    asked = [look in learnt for part in _parts(images) for look in _looks(dataset, part)]
-    return np.array(asked, dtype=bool)
+    known = {digest for part in _parts(train) for digest in _digests(dataset, part)}
+    found = [digest in known for part in _parts(images) for digest in _digests(dataset, part)]
+    return np.array(found, dtype=bool)
 
 
 def _parts(images: IndexArray) -> list[IndexArray]:
     return [images[first : first + AT_ONCE] for first in range(0, len(images), AT_ONCE)]
 
 
-def _looks(dataset: Dataset, images: IndexArray) -> list[int]:
-    """A number for what each image looks like."""
-    return [hash(picture.tobytes()) for picture in dataset.images[images]]
+def _digests(dataset: Dataset, images: IndexArray) -> list[int]:
+    """A hash of each image's pixels."""
+    return [hash(image.tobytes()) for image in dataset.images[images]]

@@ -12,7 +12,7 @@ from disentwine.core.capabilities import Intervenes
 from disentwine.core.dataset import Dataset, Factor, Simulates
 from disentwine.core.score import Score
 from disentwine.core.types import FloatArray, IndexArray, UInt8Array
-from disentwine.data.simulation import redraw
+from disentwine.data.simulation import rerender
 from disentwine.metrics.images import sharpness
 from disentwine.metrics.interventions import counterfactual_scores
 
@@ -95,7 +95,7 @@ def do_images(
         DoImages(
             name,
             predicted=model.do(factual, {name: values}),
-            truth=redraw(dataset, indices, {name: values}).images,
+            truth=rerender(dataset, indices, {name: values}).images,
         )
         for name, values in trials.items()
     ]

@@ -12,7 +12,7 @@ from disentwine.core.capabilities import Intervenes
 from disentwine.core.dataset import Dataset, Simulates, column_index
 from disentwine.core.score import Score
 from disentwine.core.types import FloatArray, IndexArray
-from disentwine.data.simulation import redraw
+from disentwine.data.simulation import rerender
 from disentwine.evaluation.counterfactuals import draw_trials
 from disentwine.evaluation.probes import Reader
 from disentwine.metrics.interventions import effect_matrix
@@ -51,7 +51,7 @@ def effect_scores(
     for name, values in trials.items():
         read.append(reader(model.do(images, {name: values})))
         if isinstance(dataset, Simulates):
-            truth = redraw(dataset, chosen, {name: values})
+            truth = rerender(dataset, chosen, {name: values})
             expected.append(truth.factors)
             read_truth.append(reader(truth.images))
         else:

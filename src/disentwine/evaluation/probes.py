@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from disentwine.core.dataset import Dataset, Simulates, Transitions
 from disentwine.core.types import FloatArray, IndexArray, UInt8Array
-from disentwine.data.simulation import redraw
+from disentwine.data.simulation import rerender
 from disentwine.errors import DataError
 from disentwine.evaluation.counterfactuals import drawn_values
 from disentwine.losses.schedules import linear
@@ -130,7 +130,7 @@ def _batch(
         factor.name: np.where(rng.random(half) < 0.5, own, drawn_values(factor, column, half, rng))
         for factor, own, column in zip(dataset.spec, factors[:half].T, pool.T, strict=True)
     }
-    drawn = redraw(dataset, indices[:half], do)
+    drawn = rerender(dataset, indices[:half], do)
     return (
         np.concatenate([drawn.images, images[half:]]),
         np.concatenate([drawn.factors, factors[half:]]),

@@ -13,7 +13,7 @@ from disentwine.causal.graph import Graph
 from disentwine.core.capabilities import Abducts, Decodes, Generates, Intervenes, Quantizes
 from disentwine.core.random import drawing
 from disentwine.core.types import FloatArray, UInt8Array
-from disentwine.data.simulation import redraw
+from disentwine.data.simulation import rerender
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.metrics.images import reconstruction_error
 from disentwine.nn.images import to_uint8
@@ -129,7 +129,7 @@ def true_counterfactuals(
         return None
     if not set(do) <= set(dataset.names):
         return None
-    return redraw(dataset, np.repeat(image.index, n), do).images
+    return rerender(dataset, np.repeat(image.index, n), do).images
 
 
 def traverse(run: LoadedRun, image: EncodedImage, latents: Mapping[str, float]) -> TraverseAnswer:

@@ -12,7 +12,7 @@ import numpy as np
 from disentwine import figures
 from disentwine.core.capabilities import Intervenes
 from disentwine.core.dataset import Simulates
-from disentwine.data.simulation import redraw
+from disentwine.data.simulation import rerender
 from disentwine.errors import warn
 from disentwine.figures.bars import grouped_bars
 from disentwine.report.sections.latents import effects_of
@@ -116,7 +116,7 @@ def _draw_interventions(picture: Picture, opened: Mapping[str, Run]) -> Pictures
     for factor, column in zip(dataset.spec, dataset.factors.T, strict=True):
         name, values = factor.name, display_values(factor, column, most=VALUES)
         again = np.repeat(index, len(values))
-        rows.append(redraw(dataset, again, {name: values}).images)
+        rows.append(rerender(dataset, again, {name: values}).images)
         labels.append(f"do({name.replace('_', ' ')}), truth\n{in_words(factor, values)}")
         for system, model in models.items():
             rows.append(model.do(dataset.images[again], {name: values}))

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Polygon, Rectangle
 
 from disentwine.core.types import UInt8Array
-from disentwine.data.synthetic.canvas import Canvas, coverage, draw_in_chunks, factor_table
+from disentwine.data.synthetic.canvas import Canvas, coverage, factor_table, render_in_chunks
 from disentwine.errors import UsageError
 
 matplotlib.use("Agg")
@@ -162,7 +162,7 @@ def test_shapes_out_of_range_neither_fail_nor_leave_the_axes(value: float) -> No
 @pytest.mark.parametrize("size", [0, 28, 66, 96.0, "96", True, None])
 def test_a_size_that_cannot_be_drawn_is_refused(size: object) -> None:
     with pytest.raises(UsageError, match="multiple of 4"):
-        draw_in_chunks(1, size, lambda canvas, rows: None, xlim=(0, 1), ylim=(0, 1))  # type: ignore[arg-type]
+        render_in_chunks(1, size, lambda canvas, rows: None, xlim=(0, 1), ylim=(0, 1))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

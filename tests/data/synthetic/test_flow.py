@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from disentwine.core.dataset import Simulates
-from disentwine.data.synthetic.flow import MEAN_NOISE, Flow, draw
+from disentwine.data.synthetic.flow import MEAN_NOISE, Flow, render
 from disentwine.errors import UsageError
 
 AUTHORS = Path(os.environ.get("DISENTWINE_DATA", "")) / "causalvae" / "flow_noise_96x96.npz"
@@ -67,7 +67,7 @@ def test_matches_the_authors_files(cups: Flow, pixel_snapping: bool, close: floa
         images, published = authors["images"][::300], authors["labels"][::300]
     for image, label in zip(images, published, strict=True):
         twins = cups.factors[(labels == label).all(axis=1)]
-        drawn = draw(twins, np.full(len(twins), 0.01), 96, pixel_snapping=pixel_snapping)
+        drawn = render(twins, np.full(len(twins), 0.01), 96, pixel_snapping=pixel_snapping)
         cup = np.abs(drawn[:, :, :46].astype(int) - image[:, :46]).mean(axis=(1, 2, 3))
         whole = np.abs(drawn.astype(int) - image).mean(axis=(1, 2, 3))
         assert cup.min() < close

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from disentwine.core.dataset import Simulates
-from disentwine.data.synthetic.pendulum import Pendulum, draw
+from disentwine.data.synthetic.pendulum import Pendulum, render
 from disentwine.errors import UsageError
 
 AUTHORS = Path(os.environ.get("DISENTWINE_DATA", "")) / "causalvae" / "pendulum_96x96.npz"
@@ -53,7 +53,7 @@ def test_matches_the_authors_files(pendulum: Pendulum) -> None:
         assert np.allclose(pendulum.column("shadow_length"), authors["shadow_length"])
         assert np.allclose(pendulum.column("shadow_position"), authors["shadow_mid"])
         theirs = authors["images"][::9].astype(int)
-    snapped = draw(pendulum.factors[::9], 96, pixel_snapping=True).astype(int)
+    snapped = render(pendulum.factors[::9], 96, pixel_snapping=True).astype(int)
     assert np.abs(snapped - theirs).mean() < 0.05
     assert np.abs(snapped - theirs).max() < 25
     assert np.abs(pendulum.images[::9].astype(int) - theirs).mean() < 0.1

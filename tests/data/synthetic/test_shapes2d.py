@@ -10,7 +10,7 @@ import pytest
 
 from disentwine.core.dataset import Simulates
 from disentwine.data.published.dsprites import DSprites
-from disentwine.data.synthetic.shapes2d import SIZES, Shapes2D, draw
+from disentwine.data.synthetic.shapes2d import SIZES, Shapes2D, render
 from disentwine.errors import UsageError
 
 REAL = Path(os.environ.get("DISENTWINE_DATA", ""), "dsprites", "dsprites_downsampled.npz")
@@ -65,19 +65,19 @@ def test_area_is_that_of_the_shape(shape: int, area: float, scale: float) -> Non
     factors = np.column_stack(
         [np.full(200, shape), np.full(200, scale), *rng.uniform(0, 1, (3, 200))]
     )
-    mean = draw(factors).astype(bool).sum(axis=(1, 2, 3)).mean()
+    mean = render(factors).astype(bool).sum(axis=(1, 2, 3)).mean()
     assert mean == pytest.approx(area * (9.6 * scale) ** 2, rel=0.01)
 
 
 def test_orientation_turns_counter_clockwise() -> None:
-    upright, left = draw(np.array([[2, 1, 0, 0.5, 0.5], [2, 1, np.pi / 2, 0.5, 0.5]]))[..., 0]
+    upright, left = render(np.array([[2, 1, 0, 0.5, 0.5], [2, 1, np.pi / 2, 0.5, 0.5]]))[..., 0]
     np.testing.assert_array_equal(np.rot90(upright), left)
     tip = np.flatnonzero(upright.any(axis=1))[-1]
     assert upright[tip].astype(bool).sum() <= 2, "the heart stands on its tip"
 
 
 def test_a_pixel_is_the_32nd_part_of_the_way() -> None:
-    here, there = draw(np.array([[1, 1, 0.3, 0.25, 0.5], [1, 1, 0.3, 0.5, 0.75]]))
+    here, there = render(np.array([[1, 1, 0.3, 0.25, 0.5], [1, 1, 0.3, 0.5, 0.75]]))
     np.testing.assert_array_equal(np.roll(here, (8, 8), axis=(0, 1)), there)
 
 
@@ -120,7 +120,7 @@ def test_tables_may_be_lists_of_numbers(shapes: Shapes2D) -> None:
     row = [0, 0.5, 0, 0.5, 0.5]
     images, factors = shapes.simulate([row])  # type: ignore[arg-type]
     assert factors.tolist() == [row]
-    np.testing.assert_array_equal(images, draw(np.array([row])))
+    np.testing.assert_array_equal(images, render(np.array([row])))
 
 
 def test_impossible_tables_are_refused(shapes: Shapes2D) -> None:
@@ -129,7 +129,7 @@ def test_impossible_tables_are_refused(shapes: Shapes2D) -> None:
     with pytest.raises(UsageError, match="'orientation' in row 0 is nan"):
         shapes.simulate(np.array([[0, 1, np.nan, 0.5, 0.5]]))
     with pytest.raises(UsageError, match=r"row 1.*finite"):
-        draw(np.array([[0, 1, 0, 0.5, 0.5], [0, 1, np.nan, 0.5, 0.5]]))
+        render(np.array([[0, 1, 0, 0.5, 0.5], [0, 1, np.nan, 0.5, 0.5]]))
 
 
 @pytest.mark.skipif(not REAL.is_file(), reason="needs dsprites_downsampled.npz in DISENTWINE_DATA")

@@ -6,7 +6,7 @@ import pytest
 from disentwine.data import Shapes3D
 from disentwine.data.synthetic import raycaster as raycasting
 from disentwine.data.synthetic import shapes3d
-from disentwine.data.synthetic.raycaster import LAYERS, camera, cast, intersect
+from disentwine.data.synthetic.raycaster import LAYERS, camera, intersect, render_maps
 from disentwine.errors import UsageError
 
 SOLIDS = range(4)
@@ -62,7 +62,9 @@ def test_no_shadow_falls_away_from_the_light():
 
 
 def test_every_ray_ends_somewhere_once():
-    maps = cast(np.repeat(np.arange(4.0), 2), np.full(8, 1.0), np.tile([-30.0, 12.0], 4), samples=1)
+    maps = render_maps(
+        np.repeat(np.arange(4.0), 2), np.full(8, 1.0), np.tile([-30.0, 12.0], 4), samples=1
+    )
     ends = (maps[..., [FLOOR, WALL, OBJECT, SKY]] > 0).sum(axis=-1)
     assert (ends == 1).all()
     assert (maps[:, 0, :, SKY] == 1).all()
@@ -76,24 +78,24 @@ def test_scenes_are_cast_alike_alone_and_in_a_batch():
         rng.uniform(0.7, 1.3, 11),
         rng.uniform(-30, 30, 11),
     )
-    together = cast(shape, scale, angle, side=16)
+    together = render_maps(shape, scale, angle, side=16)
     for i in range(11):
         np.testing.assert_array_equal(
-            cast(shape[[i]], scale[[i]], angle[[i]], side=16)[0], together[i]
+            render_maps(shape[[i]], scale[[i]], angle[[i]], side=16)[0], together[i]
         )
 
 
 def test_larger_solids_cover_more_and_only_cubes_show_how_they_turn():
     for solid in SOLIDS:
         covered = (
-            cast(np.full(4, float(solid)), np.array([0.75, 0.9, 1.1, 1.25]), np.zeros(4))[
+            render_maps(np.full(4, float(solid)), np.array([0.75, 0.9, 1.1, 1.25]), np.zeros(4))[
                 ..., OBJECT
             ]
             > 0
         ).sum((1, 2))
         assert (np.diff(covered) > 20).all()
         outline = (
-            cast(np.full(2, float(solid)), np.ones(2), np.array([0.0, 20.0]), samples=1)[
+            render_maps(np.full(2, float(solid)), np.ones(2), np.array([0.0, 20.0]), samples=1)[
                 ..., OBJECT
             ]
             > 0
@@ -128,7 +130,7 @@ def test_a_hue_colours_its_own_part_alone(name, layer):
     factors = dataset.factors[[3, 9, 700]]
     before = dataset.simulate(factors).images
     after = dataset.simulate(factors, {name: lambda hue: hue + 0.4}).images
-    maps = cast(factors[:, 4], factors[:, 3], factors[:, 5])
+    maps = render_maps(factors[:, 4], factors[:, 3], factors[:, 5])
     changed = (before != after).any(axis=-1)
     assert not changed[maps[..., layer] == 0].any()
     assert changed[maps[..., layer] > 0.1].all()
@@ -139,9 +141,9 @@ def test_a_scene_is_cast_once(monkeypatch):
 
     def counting(shape, *args, **kwargs):
         casts.append(len(shape))
-        return cast(shape, *args, **kwargs)
+        return render_maps(shape, *args, **kwargs)
 
-    monkeypatch.setattr(shapes3d, "cast", counting)
+    monkeypatch.setattr(shapes3d, "render_maps", counting)
     dataset = Shapes3D(hues=3, scales=1, orientations=2)
     dataset.images[:20]
     dataset.images[:]
@@ -167,5 +169,5 @@ def test_scenes_on_the_grid_and_between_are_drawn_alike() -> None:
     factors = scenes.factors[[0, 5, 30]].copy()
     factors[1, 5] += 0.01  # between two orientations
     drawn = scenes.simulate(factors).images
-    assert np.array_equal(drawn, shapes3d.draw(factors))
+    assert np.array_equal(drawn, shapes3d.render(factors))
     assert np.array_equal(drawn[[0, 2]], scenes.images[[0, 30]])

@@ -15,7 +15,7 @@ from disentwine import figures
 from disentwine.core.dataset import Factor
 from disentwine.core.score import to_json
 from disentwine.data import Arrays, Pendulum, Shapes3D
-from disentwine.data.simulation import redraw
+from disentwine.data.simulation import rerender
 from disentwine.evaluation import evaluate as evaluation
 from disentwine.evaluation import evaluate_run
 from disentwine.evaluation.probes import train_concept_probe
@@ -148,7 +148,7 @@ def test_categories_are_set_to_what_there_is_and_called_by_name(
         "do(orientation)\n-30 to 30",
     ]
     index = found.indices[len(found.indices) // 2]
-    truth = redraw(scenes, np.repeat(index, 4), {"shape": np.arange(4.0)}).images
+    truth = rerender(scenes, np.repeat(index, 4), {"shape": np.arange(4.0)}).images
     np.testing.assert_array_equal(drawn["truth 9"][1:5], truth)
     assert (drawn["truth 9"][5:] == 255).all()
     assert (drawn[labels[4]][5:] == 255).all()

@@ -38,12 +38,12 @@ def is_missing(cell: str) -> bool:
     >>> [is_missing(cell) for cell in ("", "N/A", "?", "none")]
     [True, True, True, False]
     """
-    return _plain(cell).lower() in NO_LABEL
+    return _ascii_minus(cell).lower() in NO_LABEL
 
 
 def is_infinite(cell: str) -> bool:
     """Whether a cell says infinity, which is no label either."""
-    return bool(_NOT_FINITE.fullmatch(_plain(cell)))
+    return bool(_NOT_FINITE.fullmatch(_ascii_minus(cell)))
 
 
 def number_in(cell: str) -> float | None:
@@ -52,7 +52,7 @@ def number_in(cell: str) -> float | None:
     >>> number_in("-2e3"), number_in("1,5"), number_in("red")
     (-2000.0, None, None)
     """
-    plain = _plain(cell)
+    plain = _ascii_minus(cell)
     return float(plain) if _NUMBER.fullmatch(plain) else None
 
 
@@ -66,23 +66,23 @@ def name_in(cell: str) -> str:
     return folded if folded in FOLDED else cell
 
 
-def readings(cell: str) -> list[str]:
+def possible_numbers(cell: str) -> list[str]:
     """The numbers that a cell with commas or a percent sign may stand for.
 
-    >>> readings("1,5"), readings("1,234"), readings("1.234,5"), readings("10%"), readings("red")
-    (['1.5'], ['1.234', '1234'], ['1234.5'], ['0.1'], [])
+    >>> [possible_numbers(cell) for cell in ("1,5", "1,234", "1.234,5", "10%", "red")]
+    [['1.5'], ['1.234', '1234'], ['1234.5'], ['0.1'], []]
     """
-    plain = _plain(cell)
+    plain = _ascii_minus(cell)
     if plain.endswith("%"):
         share = plain[:-1].rstrip()
-        numbers = [share] if number_in(share) is not None else readings(share)
+        numbers = [share] if number_in(share) is not None else possible_numbers(share)
         return [f"{float(number) / 100:.12g}" for number in numbers]
     exchanged = plain.translate(str.maketrans(",.", ".,"))
     numbers = [text.replace(",", "") for text in (exchanged, plain) if _GROUPED.fullmatch(text)]
     return [number for number in numbers if number_in(number) is not None]
 
 
-def _plain(cell: str) -> str:
+def _ascii_minus(cell: str) -> str:
     return cell.replace(_MINUS, "-")
 
 
@@ -164,18 +164,18 @@ def number_column(
             problems.add(missing(name, where(int(row))))
     finite = np.isfinite(values)
     known = np.unique(values[finite])
-    check_varies(name, [*map(_plainly, known[:2])], len(values), problems)
+    check_varies(name, [*map(_shortest, known[:2])], len(values), problems)
     check_binary(name, kind, len(known), problems)
     kind = kind or _kind_of(known)
     if kind == "categorical":
         codes = np.full(len(values), np.nan)
         codes[finite] = np.searchsorted(known, values[finite])
-        return Factor(name, kind, values=tuple(map(_plainly, known))), codes
+        return Factor(name, kind, values=tuple(map(_shortest, known))), codes
     grid = () if kind == "continuous" else tuple(known.tolist())
     return Factor(name, kind, values=grid), values
 
 
-def _plainly(value: float) -> str:
+def _shortest(value: float) -> str:
     return np.format_float_positional(value, trim="-")
 
 
@@ -260,7 +260,7 @@ def _holds_names(values: FloatArray, words: Collection[str], kind: Kind | None) 
         return bool(words)
     if kind in ("continuous", "ordinal"):
         return False
-    numbers = (~np.isnan(values)).sum() + sum(bool(readings(word)) for word in words)
+    numbers = (~np.isnan(values)).sum() + sum(bool(possible_numbers(word)) for word in words)
     return bool(len(words) > numbers)
 
 
@@ -286,7 +286,7 @@ def _unsure(name: str, where: str, cells: Sequence[str]) -> str:
 
 
 def _not_a_number(word: str, kind: Kind | None) -> str:
-    meant = " or ".join(readings(word))
+    meant = " or ".join(possible_numbers(word))
     which = ", whichever is meant" if " or " in meant else ""
     due = f"; {kind} values are" if kind else ", as most of this column are"
     return f"'{word[:40]}' is not a number{f'; write {meant}{which}' if meant else due}"

@@ -14,7 +14,7 @@ from disentwine.core.types import IndexArray, Kind, UInt8Array
 from disentwine.data import images as pictures
 from disentwine.data.arrays import check_enough, graph_from, split_by_share
 from disentwine.data.folder.columns import Problems, check_kinds
-from disentwine.data.folder.table import Table, read_table
+from disentwine.data.folder.table import ConceptTable, read_table
 from disentwine.errors import DataError
 
 DEFAULT_TABLE = "concepts.csv"
@@ -93,7 +93,7 @@ class Folder(Dataset):
 
 def _concepts(
     root: Path, table: str, kinds: Mapping[str, Kind], allow_missing: bool, problems: Problems
-) -> Table:
+) -> ConceptTable:
     if table and (table != DEFAULT_TABLE or (root / table).exists()):
         return read_table(root / table, allow_missing=allow_missing, kinds=kinds, problems=problems)
     names = sorted(entry.name for entry in root.iterdir() if entry.is_file())
@@ -106,7 +106,7 @@ def _concepts(
     if not files:
         raise DataError(f"{root}: no PNG or JPEG pictures in it; check the folder's name")
     check_kinds(kinds, [])
-    return Table(files, tuple(f"'{name}'" for name in files), (), np.empty((len(files), 0)))
+    return ConceptTable(files, tuple(f"'{name}'" for name in files), (), np.empty((len(files), 0)))
 
 
 def _stated_split(parts: Sequence[str], problems: Problems) -> dict[str, IndexArray]:
@@ -120,7 +120,7 @@ def _stated_split(parts: Sequence[str], problems: Problems) -> dict[str, IndexAr
 
 
 def _read_all(
-    root: Path, concepts: Table, size: int, channels: int, problems: Problems
+    root: Path, concepts: ConceptTable, size: int, channels: int, problems: Problems
 ) -> UInt8Array:
     images = np.zeros((len(concepts.files), size, size, channels), np.uint8)
 

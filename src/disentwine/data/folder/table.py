@@ -100,7 +100,7 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 
 
 @dataclass(frozen=True)
-class Table:
+class ConceptTable:
     """What a table of concepts says.
 
     Arguments:
@@ -124,7 +124,7 @@ def read_table(
     allow_missing: bool = False,
     kinds: Mapping[str, Kind] | None = None,
     problems: Problems | None = None,
-) -> Table:
+) -> ConceptTable:
     """Read a CSV (comma, semicolon or tab) or Parquet table with a `file` column.
 
     A column of numbers is continuous, ordinal (up to 20 distinct integers) or binary (two
@@ -172,7 +172,7 @@ def _interpret(
     problems: Problems,
     kinds: Mapping[str, Kind],
     allow_missing: bool,
-) -> Table:
+) -> ConceptTable:
     files = columns.get("file")
     if files is None:
         raise DataError(
@@ -201,7 +201,7 @@ def _interpret(
     for row, part in enumerate(split or ()):
         if part not in get_args(SplitName):
             problems.add(f"{where(row)}, column 'split': '{part}' is not train, validation or test")
-    return Table(files, tuple(rows), tuple(spec), table, split)
+    return ConceptTable(files, tuple(rows), tuple(spec), table, split)
 
 
 def _check_files(files: Sequence[str], where: Where, problems: Problems) -> None:

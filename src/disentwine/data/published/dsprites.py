@@ -12,7 +12,7 @@ from disentwine.core.dataset import Dataset
 from disentwine.core.types import FloatArray, IndexArray
 from disentwine.data.files import existing_files, find_file, load_npz, refusing_damage, stream_npz
 from disentwine.data.lazy_images import PackedImages
-from disentwine.data.splits import random_split
+from disentwine.data.splits import tenths
 from disentwine.data.synthetic.shapes2d import GRID, SIZES, SPEC, independent_factors
 from disentwine.errors import DataError, UsageError, did_you_mean
 
@@ -76,7 +76,7 @@ class DSprites(Dataset):
             self.factors = self.factors[rows]
             self.images = PackedImages(self.images.bits[rows])
         n = len(self.factors)
-        self.split = random_split(n, test=n // 10, validation=min(10_000, n // 10), seed=seed)
+        self.split = tenths(n, seed=seed)
 
 
 def places(variant: str) -> list[str]:
@@ -120,15 +120,15 @@ def read_factors(path: Path, variant: Variant) -> FloatArray:
     """(n, 5) shape index, scale, orientation, x, y."""
     if variant == "rerender":
         classes = load_npz(path, ["latents_classes"])["latents_classes"]
-        check(path, classes.ndim == 2 and classes.shape[1] == 5, "latents_classes", classes)
-        check(path, bool((classes < SIZES).all()), "latents_classes", classes)
+        check_table(path, classes.ndim == 2 and classes.shape[1] == 5, "latents_classes", classes)
+        check_table(path, bool((classes < SIZES).all()), "latents_classes", classes)
         return np.stack([values[classes[:, i]] for i, values in enumerate(GRID)], axis=1)
     latents = load_npz(path, ["latents_values"])["latents_values"]
     # The published table begins with a colour that is always white.
-    check(path, latents.ndim == 2 and latents.shape[1] in (5, 6), "latents_values", latents)
+    check_table(path, latents.ndim == 2 and latents.shape[1] in (5, 6), "latents_values", latents)
     factors = latents[:, -5:].astype(np.float64)
     factors[:, 0] -= 1
-    check(path, bool(np.isin(factors[:, 0], GRID[0]).all()), "latents_values", latents)
+    check_table(path, bool(np.isin(factors[:, 0], GRID[0]).all()), "latents_values", latents)
     return factors
 
 
@@ -143,7 +143,7 @@ def read_images(path: Path, variant: Variant, *, n: int) -> PackedImages:
         return images
 
 
-def check(path: Path, sound: bool, key: str, array: NDArray[Any]) -> None:
+def check_table(path: Path, sound: bool, key: str, array: NDArray[Any]) -> None:
     """Refuse a table that is not that of dSprites."""
     if not sound:
         raise DataError(

@@ -12,7 +12,7 @@ from disentwine.core.dataset import Dataset
 from disentwine.core.types import UInt8Array
 from disentwine.data.files import existing_files, find_file, refusing_damage
 from disentwine.data.lazy_images import every_combination
-from disentwine.data.splits import random_split
+from disentwine.data.splits import tenths
 from disentwine.data.synthetic.shapes3d import SIDE, grid, specification
 from disentwine.errors import DataError, StorageError
 from disentwine.progress import ProgressBar
@@ -20,7 +20,7 @@ from disentwine.progress import ProgressBar
 SOURCE = "https://github.com/google-deepmind/3d-shapes"
 LICENCE = "Apache 2.0; its authors ask to be cited (Burgess and Kim, 2018)"
 PLACES = ["shapes3d/3dshapes.h5", "3dshapes.h5"]
-KEPT = ["shapes3d/3dshapes.npy", "3dshapes.npy"]
+UNPACKED = ["shapes3d/3dshapes.npy", "3dshapes.npy"]
 VALUES = grid()
 AT_ONCE = 4000
 
@@ -45,12 +45,12 @@ class Shapes3DAuthors(Dataset):
         self.factors = every_combination(*VALUES)
         n = len(self.factors)
         self.images = open_images(n)
-        self.split = random_split(n, test=n // 10, validation=min(10_000, n // 10), seed=seed)
+        self.split = tenths(n, seed=seed)
 
 
 def open_images(n: int) -> UInt8Array:
     """(n, 64, 64, 3) the unpacked array, made from the published file where it is not there yet."""
-    kept = existing_files(KEPT)
+    kept = existing_files(UNPACKED)
     if not kept:
         published = find_file(PLACES, dataset="shapes3d-authors", source=SOURCE, licence=LICENCE)
         kept = [unpack(published, n=n)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from PIL.PngImagePlugin import PngImageFile
@@ -13,8 +12,8 @@ from disentwine.core.dataset import Dataset, Factor, Simulation
 from disentwine.core.types import Count, Do, FloatArray, IndexArray, UInt8Array
 from disentwine.data.files import find_file, refusing_damage
 from disentwine.data.lazy_images import LazyImages, every_combination
-from disentwine.data.simulation import counterfactual
-from disentwine.data.splits import random_split
+from disentwine.data.simulation import counterfactual, no_edges
+from disentwine.data.splits import tenths
 from disentwine.data.synthetic.canvas import factor_table
 from disentwine.errors import UsageError
 
@@ -67,14 +66,13 @@ class SpritesLPC(Dataset):
         )
         self.tiles = {layer: read_layer(layer, count) for layer, count in counts.items()}
         self.factors = every_combination(*(range(len(factor.values)) for factor in self.spec))
-        self.graph = nx.DiGraph()
-        self.graph.add_nodes_from(self.names)
+        self.graph = no_edges(self.names)
         n = len(self.factors)
-        self.images = LazyImages((n, TILE, TILE, 3), self._draw)
-        self.split = random_split(n, test=n // 10, validation=min(10_000, n // 10), seed=seed)
+        self.images = LazyImages((n, TILE, TILE, 3), self._render)
+        self.split = tenths(n, seed=seed)
 
-    def _draw(self, indices: IndexArray) -> UInt8Array:
-        return paint(self.tiles, self.factors[indices].astype(np.intp))
+    def _render(self, indices: IndexArray) -> UInt8Array:
+        return composite(self.tiles, self.factors[indices].astype(np.intp))
 
     def simulate(
         self, factors: FloatArray, do: Do | None = None, *, noise: FloatArray | None = None
@@ -95,7 +93,7 @@ class SpritesLPC(Dataset):
                     f"there is no {factor.name} {column[wrong][0]:g}: "
                     f"choose 0 to {len(factor.values) - 1} ({', '.join(map(str, factor.values))})"
                 )
-        return Simulation(paint(self.tiles, after.astype(np.intp)), after)
+        return Simulation(composite(self.tiles, after.astype(np.intp)), after)
 
 
 def read_layer(layer: str, count: int) -> UInt8Array:
@@ -123,7 +121,7 @@ def read_layer(layer: str, count: int) -> UInt8Array:
     return tiles
 
 
-def paint(tiles: dict[str, UInt8Array], rows: NDArray[np.intp]) -> UInt8Array:
+def composite(tiles: dict[str, UInt8Array], rows: NDArray[np.intp]) -> UInt8Array:
     """(n, 64, 64, 3) the layers of each row of factors' indices, one over the other on black."""
     # Four bytes a pixel are moved at once, which is several times as fast as one by one.
     canvas = np.zeros((len(rows), TILE, TILE), np.uint32)

@@ -27,7 +27,7 @@ ANIMATIONS = [(a, r) for a in range(5) for r in range(4)] + [(5, 2)]
 """(action, rotation) of the 21 animations; a character is hurt from the front only."""
 
 
-class Reading(NamedTuple):
+class SpriteFrames(NamedTuple):
     """All frames as indices (n, 60, 60) into a palette (colours, 3), and what they show."""
 
     pixels: NDArray[np.uint16]
@@ -61,24 +61,24 @@ class SpritesReed(Dataset):
 
     def __init__(self) -> None:
         packed = existing_files(PACKED)
-        reading = read_packed(packed[0]) if packed else read_published()
-        self.factors = factor_table(reading)
+        sprites = read_packed(packed[0]) if packed else read_published()
+        self.factors = factor_table(sprites)
         self.split = {
-            part: np.flatnonzero(np.isin(reading.character, characters)).astype(np.int64)
-            for part, characters in reading.parts.items()
+            part: np.flatnonzero(np.isin(sprites.character, characters)).astype(np.int64)
+            for part, characters in sprites.parts.items()
         }
-        pixels, palette = reading.pixels, reading.palette
+        pixels, palette = sprites.pixels, sprites.palette
         self.images = LazyImages((len(pixels), SIDE, SIDE, 3), lambda rows: palette[pixels[rows]])
 
 
-def factor_table(reading: Reading) -> FloatArray:
+def factor_table(sprites: SpriteFrames) -> FloatArray:
     """(n, 10) attributes, action, rotation and frame."""
-    action, rotation = np.array(ANIMATIONS)[reading.animation].T
-    columns = [*reading.attributes.T, action, rotation, reading.frame]
+    action, rotation = np.array(ANIMATIONS)[sprites.animation].T
+    columns = [*sprites.attributes.T, action, rotation, sprites.frame]
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def read_packed(path: Path) -> Reading:
+def read_packed(path: Path) -> SpriteFrames:
     """All frames from one file."""
     parts = {"train": "train", "validation": "valid", "test": "test"}
     keys = ["index", "palette", "attributes", "character", "animation", "frame"]
@@ -91,7 +91,7 @@ def read_packed(path: Path) -> Reading:
         if arrays["index"].max() >= len(arrays["palette"]):
             raise ValueError("it names colours that its palette does not have")
     attributes, character, animation, frame = (arrays[k].astype(np.int64) for k in keys[2:])
-    return Reading(
+    return SpriteFrames(
         arrays["index"],
         arrays["palette"],
         attributes,
@@ -102,7 +102,7 @@ def read_packed(path: Path) -> Reading:
     )
 
 
-def read_published() -> Reading:
+def read_published() -> SpriteFrames:
     """All frames from the 672 MATLAB files, and the split from sprites_splits.mat."""
     from scipy.io import loadmat
 
@@ -137,7 +137,7 @@ def read_published() -> Reading:
         counts.append([len(pictures) for pictures in animations])
     lengths = np.array(counts)
     code = np.array(list(colours))
-    return Reading(
+    return SpriteFrames(
         np.concatenate(frames),
         np.stack([code >> 16, code >> 8 & 255, code & 255], axis=1).astype(np.uint8),
         np.repeat(np.array(attributes), lengths.sum(1), axis=0),

@@ -1,9 +1,9 @@
-"""Anti-aliased vector shapes, drawn into whole batches of images at once.
+"""Batched, anti-aliased rendering of vector shapes.
 
-A scene is a figure of one inch whose axes fill matplotlib's default margins, so that Pendulum and
-Flow come out as their authors published them, and at any other resolution from the same shapes.
-A shape is the signed distance to its outline in pixels; each pixel is painted by the part of its
-area that lies inside.
+A scene is a figure of one inch whose axes fill matplotlib's default margins. Pendulum and Flow
+therefore match the published images, and scale to any other resolution. A shape is the signed
+distance to its outline in pixels; each pixel takes the shape's colour by the share of its area that
+lies inside.
 """
 
 from __future__ import annotations
@@ -29,38 +29,48 @@ Coordinate = float | FloatArray
 Point = tuple[Coordinate, Coordinate]
 
 
-def draw_in_chunks(
+def render_in_chunks(
     n: int,
     size: int,
-    paint: Callable[[Canvas, slice], None],
+    render_rows: Callable[[Canvas, slice], None],
     *,
     xlim: Interval,
     ylim: Interval,
     pixel_snapping: bool = False,
 ) -> UInt8Array:
-    """Draw `n` images a few at a time, so that memory stays bounded.
+    """Render `n` images in chunks, so that memory stays bounded.
 
     Arguments:
         n: number of images.
         size: height and width in pixels.
-        paint: paints the images of a slice onto a canvas.
+        render_rows: renders the images of a slice onto a canvas.
         xlim: the horizontal range of the axes.
         ylim: the vertical range of the axes.
-        pixel_snapping: whether upright edges that move are drawn at whole pixels too, see `Canvas`.
+        pixel_snapping: whether axis-aligned edges that move snap to whole pixels too, see `Canvas`.
+    """
+    check_rendering(size, pixel_snapping)
+    images = np.empty((n, size, size, 3), dtype=np.uint8)
+    for start in range(0, n, CHUNK):
+        rows = slice(start, min(start + CHUNK, n))
+        render_rows(Canvas(images[rows], xlim=xlim, ylim=ylim, pixel_snapping=pixel_snapping), rows)
+    return images
+
+
+def check_rendering(size: int, pixel_snapping: bool) -> None:
+    """Refuse a size or a snapping option that cannot be rendered.
+
+    >>> check_rendering(30, False)
+    Traceback (most recent call last):
+    disentwine.errors.UsageError: size: give a multiple of 4 from 32 up, such as 64 or 96; got 30
     """
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 32 or size % 4:
         raise UsageError(f"size: give a multiple of 4 from 32 up, such as 64 or 96; got {size!r}")
     if not isinstance(pixel_snapping, bool):
         raise UsageError(f"pixel_snapping: give True or False, got {pixel_snapping!r}")
-    images = np.empty((n, size, size, 3), dtype=np.uint8)
-    for start in range(0, n, CHUNK):
-        rows = slice(start, min(start + CHUNK, n))
-        paint(Canvas(images[rows], xlim=xlim, ylim=ylim, pixel_snapping=pixel_snapping), rows)
-    return images
 
 
 def factor_table(factors: FloatArray, names: tuple[str, ...]) -> FloatArray:
-    """The rows to draw as (n, k) finite numbers, or an error that says what they should have been.
+    """The factors to render as (n, k) finite numbers; raises `UsageError` for anything else.
 
     >>> factor_table(np.array([[1, 2]]), ("height", "width"))
     array([[1., 2.]])
@@ -84,19 +94,18 @@ def factor_table(factors: FloatArray, names: tuple[str, ...]) -> FloatArray:
 
 
 class Canvas:
-    """White images of one scene, onto which shapes are painted in order.
+    """White images of one scene; shapes are rendered onto them in order.
 
-    Shapes are placed in scene units, each coordinate one number for all images or one an image;
-    line widths are in points, of which the canvas is 72 wide. Everything is cut off at the axes.
+    Shapes are placed in scene units; a coordinate is one number for all images or one per image.
+    Line widths are in points; the canvas is 72 points wide. Everything is clipped at the axes.
 
     Arguments:
-        pixels: (n, size, size, 3), painted white and then upon.
+        pixels: (n, size, size, 3), overwritten with white first.
         xlim: the horizontal range of the axes.
         ylim: the vertical range of the axes.
-        pixel_snapping: whether all upright lines and rectangles are drawn at whole pixels, as matplotlib
-            does;
-            otherwise only those edges of them that are one number for all images. What differs from
-            image to image is then drawn where it is, and covers pixels in part.
+        pixel_snapping: whether all axis-aligned lines and rectangles snap to whole pixels, as in
+            matplotlib. Otherwise only edges with one coordinate for all images snap, and edges that
+            differ between images cover pixels in part.
 
     >>> canvas = Canvas(np.empty((2, 32, 32, 3), np.uint8), xlim=(0, 10), ylim=(0, 10))
     >>> canvas.disc((np.array([4.0, 6.0]), 5.0), 2.0, color=(255, 0, 0))
@@ -117,7 +126,7 @@ class Canvas:
         self._y_scale = size * (TOP - BOTTOM) / (ylim[1] - ylim[0])
 
     def line(self, start: Point, end: Point, *, width: float, color: Color) -> None:
-        """A straight stroke with butt ends."""
+        """Render a straight line with butt ends."""
         thick = self._pixels(width)
         x0, y0, x1, y1 = self._ends(start, end, thick)
         length = np.hypot(x1 - x0, y1 - y0)
@@ -132,12 +141,12 @@ class Canvas:
         x, y = _offsets(window, (x0 + x1) / 2, (y0 + y1) / 2)
         ux, uy, half = _f32(ux), _f32(uy), _f32(length / 2)
         across = _between(x * uy - y * ux, np.float32(thick / 2), uy, ux)
-        self._paint(window, across * _between(x * ux + y * uy, half, ux, uy), color)
+        self._blend(window, across * _between(x * ux + y * uy, half, ux, uy), color)
 
     def disc(
         self, centre: Point, radius: Coordinate, *, color: Color, outline: float = 1.0
     ) -> None:
-        """A filled circle, or an ellipse where the axes stretch it, outlined in its own colour."""
+        """Render a filled circle (an ellipse where the axes stretch it) with an outline of its colour."""
         x0, y0 = self._place(centre)
         r = _column(radius)
         edge = self._pixels(outline) / 2
@@ -154,12 +163,12 @@ class Canvas:
         nx, ny = x / rx, y / ry
         steepness = np.sqrt(nx * nx + ny * ny) + np.float32(1e-12)
         inside = coverage(level * (level - 1) / steepness, nx / steepness, ny / steepness)
-        self._paint(window, inside * (r > 0), color)
+        self._blend(window, inside * (r > 0), color)
 
     def rectangle(
         self, corner: Point, opposite: Point, *, color: Color, outline: float = 1.0
     ) -> None:
-        """A filled upright rectangle outlined in its own colour; nothing if it is turned over."""
+        """Render a filled axis-aligned rectangle with an outline of its colour; nothing if inverted."""
         thick = self._pixels(outline)
         corners = np.stack(np.broadcast_arrays(*self._place(corner), *self._place(opposite)))
         snap = self.pixel_snapping | _same_in_all_images(*corner, *opposite)
@@ -169,12 +178,12 @@ class Canvas:
         x, y = _offsets(window, (left + right) / 2, (top + bottom) / 2)
         wide = _between(x, _f32((right - left) / 2 + edge))
         high = _between(y, _f32((bottom - top) / 2 + edge))
-        self._paint(window, wide * high * ((right > left) & (bottom > top)), color)
+        self._blend(window, wide * high * ((right > left) & (bottom > top)), color)
 
     def falling_arc(
         self, apex: Point, reach: Coordinate, drop: Coordinate, *, width: float, color: Color
     ) -> None:
-        r"""A stroke along the parabola $x = x_0 + r \sqrt{u}, y = y_0 - h u$ for $u \in [0, 1]$.
+        r"""Render a line along the parabola $x = x_0 + r \sqrt{u}, y = y_0 - h u$ for $u \in [0, 1]$.
 
         Its ends project by half its width. The nearest point of $y = a x^2$ to $(p, q)$ is the
         positive root of $2 a^2 t^3 + (1 - 2 a q) t - p$, which Newton's method reaches from above.
@@ -198,18 +207,18 @@ class Canvas:
         ux, uy = _f32(1 / np.hypot(1, slope)), _f32(slope / np.hypot(1, slope))
         beyond = (p - _f32(r)) * ux + (q - _f32(h)) * uy - np.float32(half)
         ends = coverage(-p - np.float32(half)) * coverage(beyond, ux, uy)
-        self._paint(window, across * ends * ((h > 0) & (_column(reach) > 0)), color)
+        self._blend(window, across * ends * ((h > 0) & (_column(reach) > 0)), color)
 
     def _pixels(self, points: float) -> float:
         return points * self.size / 72
 
     def _ends(self, start: Point, end: Point, thick: float) -> FloatArray:
-        """Pixel coordinates of a stroke's ends, (4, n, 1, 1), pixel_snapping where they are to be."""
+        """Pixel coordinates of a stroke's ends, (4, n, 1, 1), snapped where required."""
         ends = np.stack(np.broadcast_arrays(*self._place(start), *self._place(end)))
         x0, y0, x1, y1 = ends
         snap = (abs(x1 - x0) < 1e-4) | (abs(y1 - y0) < 1e-4)
         if not self.pixel_snapping:
-            # A line that is upright in some images only must not jump where it becomes so.
+            # A line that is axis-aligned in some images only must not jump between images.
             fixed = _same_in_all_images(*start, *end)
             across = (fixed[0] & fixed[2] & (x0 == x1)) | (fixed[1] & fixed[3] & (y0 == y1))
             snap = across & fixed
@@ -225,7 +234,7 @@ class Canvas:
     def _window(
         self, left: FloatArray, right: FloatArray, top: FloatArray, bottom: FloatArray
     ) -> tuple[slice, slice]:
-        """The rows and columns that some image of the batch needs, within the axes."""
+        """The rows and columns that the shape covers in any image of the batch, within the axes."""
         margin = 1
         x0, x1, y0, y1 = (
             int(np.floor(self.size * edge + 0.5)) for edge in (LEFT, RIGHT, 1 - TOP, 1 - BOTTOM)
@@ -234,7 +243,7 @@ class Canvas:
         rows = np.clip([top.min() - margin, bottom.max() + margin + 1], y0, y1).astype(int)
         return slice(*rows), slice(*columns)
 
-    def _paint(
+    def _blend(
         self, window: tuple[slice, slice], alpha: NDArray[np.floating], color: Color
     ) -> None:
         target = self.pixels[:, *window]
@@ -285,17 +294,17 @@ def _column(v: Coordinate) -> FloatArray:
 
 
 def _same_in_all_images(*coordinates: Coordinate) -> NDArray[np.bool_]:
-    """Which of the coordinates are one number, to be held against (coordinates, n, 1, 1)."""
+    """Which coordinates are one number for all images, (coordinates, 1, 1, 1)."""
     return np.array([np.ndim(v) == 0 for v in coordinates]).reshape(-1, 1, 1, 1)
 
 
 def _snap(v: FloatArray, width: float) -> FloatArray:
-    """Whole pixels for strokes an even number of pixels wide, half ones for odd, as Agg has it."""
+    """Whole pixels for lines of an even width, half pixels for odd widths, as in Agg."""
     return np.floor(v + 0.5) + (0.5 if round(width) % 2 else 0.0)
 
 
 def _offsets(window: tuple[slice, slice], x0: FloatArray, y0: FloatArray) -> tuple[Pixels, Pixels]:
-    """Where the window's pixel centres lie relative to a point: (n, 1, w) and (n, h, 1)."""
+    """The window's pixel centres relative to a point: (n, 1, w) and (n, h, 1)."""
     rows, columns = (np.arange(s.start, s.stop) + 0.5 for s in window)
     return _f32(columns - x0), _f32(rows[:, None] - y0)
 

@@ -1,19 +1,25 @@
-"""Flow: a ball raises the water in a cup; its height and a hole decide how far a jet reaches."""
+"""Flow simulator: a ball raises water in a cup; height and hole determine the jet."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 
 import networkx as nx
 import numpy as np
 
-from disentwine.core.dataset import Dataset, Factor, Simulation
+from disentwine.core.dataset import Factor, Simulation
 from disentwine.core.types import Do, FloatArray, UInt8Array
-from disentwine.data.simulation import Mechanism, counterfactual
+from disentwine.data.simulation import Mechanism, RenderedDataset, Rendering, counterfactual
 from disentwine.data.splits import random_split
-from disentwine.data.synthetic.canvas import Canvas, draw_in_chunks, factor_table
+from disentwine.data.synthetic.canvas import (
+    Canvas,
+    check_rendering,
+    factor_table,
+    render_in_chunks,
+)
 from disentwine.errors import UsageError
 
 CUP_LEFT, CUP_RIGHT, CUP_TOP = 3.0, 8.0, 19.0
@@ -29,13 +35,13 @@ GRAPH = nx.freeze(
 
 
 def displaced(x: Mapping[str, FloatArray]) -> FloatArray:
-    """How much the ball raises the water: the cube of its radius."""
+    """The rise of the water due to the ball: the cube of its radius."""
     raised: FloatArray = x["ball_size"] ** 3
     return raised
 
 
 def flow(x: Mapping[str, FloatArray]) -> FloatArray:
-    r"""How far the jet lands from the cup, $\sqrt{2 g h (d - .5)}$; no water or no fall, no jet."""
+    r"""Mechanism of the flow: the reach of the jet, $\sqrt{2 g h (d - .5)}$, 0 without water or fall."""
     height, fall = np.maximum(x["water_height"], 0), np.maximum(x["hole"] - FLOOR, 0)
     return np.sqrt(2 * GRAVITY * height * fall)
 
@@ -43,11 +49,11 @@ def flow(x: Mapping[str, FloatArray]) -> FloatArray:
 MECHANISMS: dict[str, Mechanism] = {"water_height": displaced, "flow": flow}
 
 
-class Flow(Dataset):
-    r"""All 8,100 pictures of 30 ball sizes, 30 fillings of the cup and 9 heights of the hole.
+class Flow(RenderedDataset):
+    r"""All 8,100 images of 30 ball sizes, 30 water levels and 9 heights of the hole.
 
-    Factors are real numbers and every image is kept, where the published files truncate labels to
-    integers and lose images whose labels then coincide.
+    Images are rendered on first use. Factors are exact and no image is missing; the published files
+    truncate labels to integers and lack images whose truncated labels coincide.
 
     Reference: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
     M. Yang et al., 2021.
@@ -55,13 +61,12 @@ class Flow(Dataset):
     Arguments:
         size: height and width of the images in pixels, a multiple of 4 from 32 up.
         seed: of the split and of the jets' noise.
-        pixel_snapping: whether water and hole end at whole pixels, as matplotlib draws them and so the
-            authors'
-            images have it; otherwise pixels are covered in part, and show every height and hole exactly.
+        pixel_snapping: whether water and hole snap to whole pixels, as in matplotlib and in the
+            authors' images; otherwise pixels are covered in part and show every height exactly.
 
     Attributes:
-        noise: (n,) by how much gravity differs in each image, $.01 \max(|N(0, 1)|, 1)$; it bends
-            the jet but not the label.
+        noise: (n,) the deviation of gravity in each image, $.01 \max(|N(0, 1)|, 1)$; it changes the
+            jet but not the label.
 
     >>> cups = Flow(size=32)
     >>> cups
@@ -70,13 +75,14 @@ class Flow(Dataset):
     array([[1.  , 2.  , 2.  , 2.42]])
     """
 
-    about: ClassVar[str] = "a ball, the water in a cup, a hole and the jet; 8,100 drawn images"
+    about: ClassVar[str] = "a ball, the water in a cup, a hole and the jet; 8,100 rendered images"
     graph = GRAPH
     spec = tuple(
         Factor(name, unit="scene units") for name in ("ball_size", "water_height", "hole", "flow")
     )
 
     def __init__(self, *, size: int = 96, seed: int = 0, pixel_snapping: bool = False) -> None:
+        check_rendering(size, pixel_snapping)
         self.size = size
         self.seed = seed
         self.pixel_snapping = pixel_snapping
@@ -89,18 +95,21 @@ class Flow(Dataset):
         )
         n = len(self.factors)
         self.split = random_split(n, test=round(0.2 * n), validation=round(0.08 * n), seed=seed)
-        # A stream of its own, so that an image's noise does not tell where the split put it.
+        # A separate random stream: an image's noise is independent of the split.
         spread = np.abs(np.random.default_rng([seed, 1]).standard_normal(n))
         self.noise: FloatArray = 0.01 * np.maximum(spread, 1)
-        self.images = draw(self.factors, self.noise, size, pixel_snapping=pixel_snapping)
+        factors, noise = self.factors.copy(), self.noise.copy()
+        self.rendering = Rendering(
+            (n, size, size, 3), partial(render, factors, noise, size, pixel_snapping=pixel_snapping)
+        )
 
     def simulate(
         self, factors: FloatArray, do: Do | None = None, *, noise: FloatArray | None = None
     ) -> Simulation:
-        """Redraw the scenes of `factors` (n, 4) after an intervention.
+        """Render the scenes of `factors` (n, 4) after an intervention.
 
-        An intervention on the flow changes nothing but the jet. What a scene cannot show, such as
-        a ball of negative size, is left out; what is too large is cut off at the axes.
+        An intervention on the flow changes the jet alone. Shapes of negative size are left out;
+        shapes beyond the axes are clipped.
 
         Arguments:
             factors: (n, 4) ball size, water height, hole, flow.
@@ -117,15 +126,17 @@ class Flow(Dataset):
                 f"got shape {noise.shape}"
             )
         after = counterfactual(table, self.names, GRAPH, MECHANISMS, do)
-        return Simulation(draw(after, noise, self.size, pixel_snapping=self.pixel_snapping), after)
+        return Simulation(
+            render(after, noise, self.size, pixel_snapping=self.pixel_snapping), after
+        )
 
 
-def draw(
+def render(
     factors: FloatArray, noise: FloatArray, size: int, *, pixel_snapping: bool = False
 ) -> UInt8Array:
-    """Images (n, size, size, 3) of the scenes in the table's rows and their jets' noise."""
+    """Render a table of factors (n, 4) and the noise (n,) of the jets as images (n, size, size, 3)."""
 
-    def paint(canvas: Canvas, rows: slice) -> None:
+    def render_rows(canvas: Canvas, rows: slice) -> None:
         ball, height, hole, flow = factors[rows].T
         reach = flow * np.sqrt(np.maximum(GRAVITY + noise[rows], 0) / GRAVITY)
         edge = np.clip(hole, 0, CUP_TOP - HOLE)
@@ -138,6 +149,6 @@ def draw(
         canvas.falling_arc((CUP_RIGHT, hole), reach, hole - FLOOR, width=2, color=SKYBLUE)
         canvas.line((-1.0, GROUND), (21.0, GROUND), width=2, color=BLACK)
 
-    return draw_in_chunks(
-        len(factors), size, paint, xlim=(0, 20), ylim=(0, 20), pixel_snapping=pixel_snapping
+    return render_in_chunks(
+        len(factors), size, render_rows, xlim=(0, 20), ylim=(0, 20), pixel_snapping=pixel_snapping
     )

@@ -1,8 +1,8 @@
-"""A small batched ray caster: one solid on the floor of a room, seen by a camera that goes round it.
+"""Batched ray caster: one solid on the floor of a room and an orbiting camera.
 
-A picture is linear in the colours of floor, wall, object, sky and highlight, so a ray is cast once
-for each solid, size and angle, and pictures in any colours are sums of the maps that it left.
-Rays are float32 arrays (m, rays, 3), x to the right, y away from the camera, z up.
+An image is linear in the colours of floor, wall, object, sky and highlight. Rays are therefore cast
+once for each solid, size and angle; an image in any colours is a sum of the resulting maps. Rays are
+float32 arrays (m, rays, 3): x to the right, y away from the camera, z up.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ AT_ONCE = 8
 
 
 class Span(NamedTuple):
-    """Where rays enter and leave a convex solid, and the outward normal (m, rays, 3) where they enter."""
+    """Entry and exit distances of rays through a convex solid, and the normal (m, rays, 3) at entry."""
 
     enter: Rays
     leave: Rays
     normal: Rays
 
 
-def cast(
+def render_maps(
     shape: FloatArray, scale: FloatArray, angle: FloatArray, *, side: int = 64, samples: int = 3
 ) -> NDArray[np.float32]:
-    """(n, side, side, 5) how much of each layer's colour every pixel shows; n scenes.
+    """Render the weight of each layer's colour in every pixel, (n, side, side, 5).
 
     Arguments:
         shape: (n) 0 cube, 1 cylinder, 2 sphere, 3 capsule.
         scale: (n) of the solid; 1 is about 1.4 wide.
-        angle: (n) degrees that the camera has gone round.
-        side: of the picture in pixels.
-        samples: rays along each side of a pixel, whose mean it shows.
+        angle: (n) azimuth of the camera in degrees.
+        side: of the image in pixels.
+        samples: rays along each side of a pixel, which are averaged.
 
-    >>> maps = cast(np.array([2.0]), np.array([1.0]), np.array([0.0]), side=8)
+    >>> maps = render_maps(np.array([2.0]), np.array([1.0]), np.array([0.0]), side=8)
     >>> maps.shape, bool(maps[0, 4, 4, LAYERS.index("object")] > 0.3)
     ((1, 8, 8, 5), True)
     """
@@ -84,7 +84,7 @@ def camera(angle: FloatArray, side: int) -> tuple[Rays, Rays]:
 
 
 def _shade(solid: int, scale: Rays, angle: FloatArray, side: int) -> Rays:
-    """(m, side * side, 5) the light of each layer along every ray."""
+    """Light of each layer along every ray, (m, side * side, 5)."""
     origin, direction = camera(angle, side)
     layers = np.zeros((*direction.shape[:2], len(LAYERS)), np.float32)
     floor, wall, body, sky, highlight = np.moveaxis(layers, -1, 0)
@@ -119,7 +119,7 @@ def _shade(solid: int, scale: Rays, angle: FloatArray, side: int) -> Rays:
 
 
 def intersect(solid: int, origin: Rays, direction: Rays, scale: Rays) -> Span:
-    """Where rays meet a solid that stands on the floor at the room's centre; infinite where not."""
+    """Intersection of rays with a solid at the centre of the floor; infinite where they miss."""
     size = scale[:, None]
     if solid == SPHERE:
         return _ball(origin, direction, 0.8 * size, 0.8 * size)
@@ -147,7 +147,7 @@ def intersect(solid: int, origin: Rays, direction: Rays, scale: Rays) -> Span:
 
 
 def _slab(origin: Rays, direction: Rays, axis: int, low: Rays, high: Rays) -> Span:
-    """What lies between two planes across an axis."""
+    """Space between two planes across an axis."""
     o, d = origin[..., axis], direction[..., axis]
     one, other = (low - o) / d, (high - o) / d
     normal = np.zeros(direction.shape, np.float32)
@@ -156,12 +156,12 @@ def _slab(origin: Rays, direction: Rays, axis: int, low: Rays, high: Rays) -> Sp
 
 
 def _pillar(origin: Rays, direction: Rays, radius: Rays) -> Span:
-    """What lies within a distance of the vertical axis."""
+    """Infinite cylinder around the vertical axis."""
     return _quadric(origin * _FLAT, direction * _FLAT, radius)
 
 
 def _ball(origin: Rays, direction: Rays, radius: Rays, height: Rays) -> Span:
-    """What lies within a distance of a point at a height of the vertical axis."""
+    """Ball around a point of the vertical axis."""
     centre = np.zeros((*height.shape, 3), np.float32)
     centre[..., 2] = height
     return _quadric(origin - centre, direction, radius)
@@ -179,7 +179,7 @@ def _quadric(o: Rays, d: Rays, radius: Rays) -> Span:
 
 
 def _both(one: Span, other: Span) -> Span:
-    """What lies in both solids."""
+    """Intersection of two solids."""
     enter, leave = np.maximum(one.enter, other.enter), np.minimum(one.leave, other.leave)
     normal = np.where((one.enter >= other.enter)[..., None], one.normal, other.normal)
     missed = (enter >= leave) | (leave <= 0)
@@ -187,7 +187,7 @@ def _both(one: Span, other: Span) -> Span:
 
 
 def _either(one: Span, other: Span) -> Span:
-    """What lies in one of the solids, as far as a ray from outside first meets it."""
+    """Union of two solids, as rays from outside first hit it."""
     normal = np.where((one.enter <= other.enter)[..., None], one.normal, other.normal)
     return Span(np.minimum(one.enter, other.enter), np.maximum(one.leave, other.leave), normal)
 

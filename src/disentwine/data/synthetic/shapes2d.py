@@ -1,24 +1,22 @@
-"""The dSprites scene, drawn here: a square, an ellipse or a heart, scaled, turned and moved."""
+"""Shapes2D simulator: square, ellipse or heart under scale, orientation and position, as in dSprites."""
 
 from __future__ import annotations
-
-from functools import cached_property
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.core.dataset import Dataset, Factor, Simulation
+from disentwine.core.dataset import Factor, Simulation
 from disentwine.core.types import Do, FloatArray, UInt8Array
 from disentwine.data.lazy_images import PackedImages, every_combination
-from disentwine.data.simulation import counterfactual
+from disentwine.data.simulation import RenderedDataset, Rendering, counterfactual, no_edges
 from disentwine.data.splits import random_split
 from disentwine.data.synthetic.canvas import factor_table
 from disentwine.errors import UsageError
 
 SIDE = 64
 HALF_SIZE = 9.6  # half the square's side at scale 1, in pixels
-SUBPIXEL = 256  # the originals were drawn by a rasterizer that snaps corners to this grid
+SUBPIXEL = 256  # the originals come from a rasterizer that snaps corners to this grid
 SIZES = (3, 6, 40, 32, 32)
 GRID = (
     np.arange(3.0),
@@ -41,13 +39,13 @@ FROM_COLUMN = np.packbits(np.arange(SIDE) >= np.arange(SIDE + 1)[:, None], axis=
 ]
 
 
-class Shapes2D(Dataset):
-    """All 737,280 pictures of three shapes under four independent transformations.
+class Shapes2D(RenderedDataset):
+    """All 737,280 images of three shapes under four independent transformations.
 
-    Ordered as dSprites is: shape, scale, orientation, x, y, the last changing fastest. The images
-    are drawn when first asked for, in seconds, and kept as bits. The test images are a tenth of
-    all and the validation images 10,000, both drawn at random. The first and the last orientation
-    (0 and 2 pi) look the same, as they do in dSprites.
+    Ordered as dSprites: shape, scale, orientation, x, y, the last changing fastest. The images are
+    rendered on first use, in seconds, and stored as bits. A random tenth are test images, and 10,000
+    are validation images. The first and the last orientation (0 and 2 pi) look the same, as in
+    dSprites.
 
     Reference: dSprites: Disentanglement testing Sprites dataset, L. Matthey, I. Higgins,
     D. Hassabis and A. Lerchner, 2017.
@@ -63,7 +61,7 @@ class Shapes2D(Dataset):
     (2, 64, 64, 1)
     """
 
-    about = "2D shapes: square, ellipse, heart; scale, orientation, x, y (drawn as dSprites is)"
+    about = "2D shapes: square, ellipse, heart; scale, orientation, x, y (rendered as dSprites)"
     spec = SPEC
 
     def __init__(self, *, seed: int = 0) -> None:
@@ -71,40 +69,26 @@ class Shapes2D(Dataset):
         self.factors = every_combination(*GRID)
         self.graph = independent_factors()
         self.split = random_split(len(self.factors), test=73_728, validation=10_000, seed=seed)
-
-    @cached_property
-    def images(self) -> PackedImages:  # type: ignore[override]
-        """(737280, 64, 64, 1), drawn on first use."""
-        return draw_grid()
-
-    def __len__(self) -> int:
-        return len(self.factors)
-
-    @property
-    def image_shape(self) -> tuple[int, int, int]:
-        """(height, width, channels)"""
-        return SIDE, SIDE, 1
+        self.rendering = Rendering((len(self.factors), SIDE, SIDE, 1), render_grid)
 
     def simulate(
         self, factors: FloatArray, do: Do | None = None, *, noise: FloatArray | None = None
     ) -> Simulation:
-        """Draw any factors, also between and beyond the grid's; nothing causes anything else.
+        """Render any factors, also between and beyond the grid's; the factors are independent.
 
         Arguments:
             factors: (n, 5) shape index, scale, orientation, x, y.
             do: the intervention.
-            noise: unused; the factors say all that there is in the picture.
+            noise: unused; the factors determine the image.
         """
         table = factor_table(factors, self.names)
         after = counterfactual(table, self.names, self.graph, {}, do)
-        return Simulation(draw(after), after)
+        return Simulation(render(after), after)
 
 
 def independent_factors() -> nx.DiGraph:
     """The true graph: five factors, no edge."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from(factor.name for factor in SPEC)
-    return graph
+    return no_edges(factor.name for factor in SPEC)
 
 
 def outline(shape: int) -> FloatArray:
@@ -123,16 +107,18 @@ def outline(shape: int) -> FloatArray:
     return np.stack([np.sin(t) ** 3, -height / 14.5 - 0.15], axis=1)
 
 
-def turned(shape: int, scale: FloatArray, orientation: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """x and y (n, e) of a shape's corners, in pixels from its origin, turned counter-clockwise."""
+def rotated_corners(
+    shape: int, scale: FloatArray, orientation: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """x and y (n, e) of a shape's corners in pixels from its origin, rotated counter-clockwise."""
     x, y = outline(shape).T
     cos, sin = np.cos(orientation)[:, None], np.sin(orientation)[:, None]
     size = HALF_SIZE * scale[:, None]
     return size * (x * cos + y * sin), size * (y * cos - x * sin)
 
 
-def placed(corners: FloatArray, position: FloatArray) -> FloatArray:
-    """One coordinate (n, e) of corners moved to where `position` (n) puts the shape's origin."""
+def moved_to(corners: FloatArray, position: FloatArray) -> FloatArray:
+    """One coordinate (n, e) of corners, translated by the shape's `position` (n)."""
     pixels = corners + (16 + 32 * position[:, None])
     return np.round(pixels * SUBPIXEL) / SUBPIXEL
 
@@ -164,21 +150,21 @@ def fill(x: FloatArray, y: FloatArray) -> NDArray[np.uint64]:
     return words.reshape(len(x), len(y), SIDE)
 
 
-def draw_grid() -> PackedImages:
-    """Draw all images, a pose (shape, scale, orientation) at a time over all positions."""
+def render_grid() -> PackedImages:
+    """Render all images, one pose (shape, scale, orientation) at a time over all positions."""
     words = np.empty((*SIZES, SIDE), np.uint64)
     _, scales, orientations, x, y = GRID
     for shape, scale, orientation in np.ndindex(SIZES[:3]):
-        corners_x, corners_y = turned(shape, scales[[scale]], orientations[[orientation]])
+        corners_x, corners_y = rotated_corners(shape, scales[[scale]], orientations[[orientation]])
         moved_x = np.broadcast_to(
-            placed(corners_x, x)[:, None], (len(x), len(y), corners_x.shape[1])
+            moved_to(corners_x, x)[:, None], (len(x), len(y), corners_x.shape[1])
         )
-        words[shape, scale, orientation] = fill(moved_x, placed(corners_y, y))
+        words[shape, scale, orientation] = fill(moved_x, moved_to(corners_y, y))
     return PackedImages(words.reshape(-1, SIDE).view(np.uint8), height=SIDE, width=SIDE)
 
 
-def draw(factors: FloatArray, *, at_once: int = 256) -> UInt8Array:
-    """Draw a table (n, 5) of factors, whatever their values, as (n, 64, 64, 1) of 0 and 255."""
+def render(factors: FloatArray, *, at_once: int = 256) -> UInt8Array:
+    """Render a table of factors (n, 5) as images (n, 64, 64, 1) of 0 and 255."""
     shapes, scale = factors[:, 0], factors[:, 1]
     for fault, column, allowed in (
         (~np.isfinite(factors).all(axis=1), "a factor", "a finite number"),
@@ -194,6 +180,6 @@ def draw(factors: FloatArray, *, at_once: int = 256) -> UInt8Array:
         for start in range(0, len(chosen), at_once):
             some = chosen[start : start + at_once]
             _, scales, orientations, x, y = factors[some].T
-            corners_x, corners_y = turned(shape, scales, orientations)
-            words[some] = fill(placed(corners_x, x)[None], placed(corners_y, y))[0]
+            corners_x, corners_y = rotated_corners(shape, scales, orientations)
+            words[some] = fill(moved_to(corners_x, x)[None], moved_to(corners_y, y))[0]
     return PackedImages(words.view(np.uint8), height=SIDE, width=SIDE)[:]

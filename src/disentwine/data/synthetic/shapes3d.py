@@ -1,11 +1,10 @@
-"""The Shapes3D scene, drawn here: a solid in a room, in three colours, four shapes and any size."""
+"""Shapes3D simulator: a solid in a room, with three hues, four shapes and any size."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import Annotated
 
-import networkx as nx
 import numpy as np
 from annotated_types import Ge, Le
 from numpy.typing import NDArray
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 from disentwine.core.dataset import Dataset, Factor, Simulation
 from disentwine.core.types import Do, FloatArray, IndexArray, UInt8Array
 from disentwine.data.lazy_images import LazyImages, every_combination
-from disentwine.data.simulation import counterfactual
-from disentwine.data.splits import random_split
+from disentwine.data.simulation import counterfactual, no_edges
+from disentwine.data.splits import tenths
 from disentwine.data.synthetic.canvas import factor_table
-from disentwine.data.synthetic.raycaster import LAYERS, cast
+from disentwine.data.synthetic.raycaster import LAYERS, render_maps
 from disentwine.errors import UsageError
 
 SIDE = 64
@@ -54,12 +53,12 @@ def specification(values: tuple[FloatArray, ...]) -> tuple[Factor, ...]:
 
 
 class Shapes3D(Dataset):
-    """480,000 pictures of a solid in a room: our own scene with the factors of Shapes3D.
+    """480,000 images of a solid in a room: our own scene with the factors of Shapes3D.
 
-    It resembles the published images, `shapes3d-authors`, but is not they. Ordered as those are: the
-    orientation changes fastest. Nothing is drawn until asked for; a ray is cast once for each shape,
-    scale and orientation, and batches are then coloured in milliseconds. The test images are a tenth
-    of all, the validation images a tenth but at most 10,000.
+    It resembles the published images, `shapes3d-authors`, but is not equal to them. The order is the
+    same: orientation changes fastest. Images are rendered on access; rays are cast once for each
+    shape, scale and orientation, and batches are then coloured in milliseconds. A tenth are test
+    images; a tenth, at most 10,000, are validation images.
 
     Reference: 3D Shapes Dataset, C. Burgess and H. Kim, 2018; Disentangling by Factorising, H. Kim
     and A. Mnih, 2018.
@@ -67,7 +66,7 @@ class Shapes3D(Dataset):
     Arguments:
         hues: how many hues floor, wall and object have; fewer make a smaller data set.
         scales: how many sizes, from 0.75 to 1.25.
-        orientations: how many places of the camera, from -30° to 30°.
+        orientations: how many positions of the camera, from -30° to 30°.
         seed: of the split.
 
     >>> Shapes3D()
@@ -93,11 +92,10 @@ class Shapes3D(Dataset):
         values = grid(hues=hues, scales=scales, orientations=orientations)
         self.spec = specification(values)
         self.factors = every_combination(*values)
-        self.graph = nx.DiGraph()
-        self.graph.add_nodes_from(self.names)
+        self.graph = no_edges(self.names)
         n = len(self.factors)
-        self.images = LazyImages((n, SIDE, SIDE, 3), self._draw)
-        self.split = random_split(n, test=n // 10, validation=min(10_000, n // 10), seed=seed)
+        self.images = LazyImages((n, SIDE, SIDE, 3), self._render)
+        self.split = tenths(n, seed=seed)
 
     @cached_property
     def _scenes(self) -> Scenes:
@@ -107,61 +105,61 @@ class Shapes3D(Dataset):
     def _places(self) -> dict[tuple[float, ...], int]:
         return {tuple(scene): place for place, scene in enumerate(self._scenes.scenes)}
 
-    def _draw(self, indices: IndexArray) -> UInt8Array:
+    def _render(self, indices: IndexArray) -> UInt8Array:
         maps = self._scenes[indices % len(self._scenes)]  # the hues change slowest
         return colour(maps, self.factors[indices, :3])
 
     def simulate(
         self, factors: FloatArray, do: Do | None = None, *, noise: FloatArray | None = None
     ) -> Simulation:
-        """Draw any factors, also between and beyond the grid's; nothing causes anything else.
+        """Render any factors, also between and beyond the grid's; the factors are independent.
 
         Arguments:
             factors: (n, 6) hues of floor, wall and object, scale, shape index, orientation.
             do: the intervention.
-            noise: unused; the factors say all that there is in the picture.
+            noise: unused; the factors determine the image.
         """
         table = factor_table(factors, self.names)
         after = counterfactual(table, self.names, self.graph, {}, do)
-        _refuse_what_is_no_scene(after)
+        _check_scenes(after)
         place = np.array([self._places.get(tuple(scene), -1) for scene in after[:, 3:]], np.int64)
         images = np.empty((len(after), SIDE, SIDE, 3), np.uint8)
         on_grid = place >= 0
         images[on_grid] = colour(self._scenes[place[on_grid]], after[on_grid, :3])
         if not on_grid.all():
-            images[~on_grid] = draw(after[~on_grid])
+            images[~on_grid] = render(after[~on_grid])
         return Simulation(images, after)
 
 
 class Scenes:
-    """The maps of some scenes (n, 3: scale, shape, orientation), each cast when first asked for."""
+    """Colour maps of scenes (n, 3: scale, shape, orientation), each ray-cast on first use."""
 
     def __init__(self, scenes: FloatArray) -> None:
         self.scenes = scenes
         self.maps = np.empty((len(scenes), SIDE, SIDE, len(LAYERS)), np.float32)
-        self.cast = np.zeros(len(scenes), bool)
+        self.is_rendered = np.zeros(len(scenes), bool)
 
     def __len__(self) -> int:
         return len(self.scenes)
 
     def __getitem__(self, indices: IndexArray) -> NDArray[np.float32]:
-        new = np.unique(indices[~self.cast[indices]])
+        new = np.unique(indices[~self.is_rendered[indices]])
         if len(new):
             scale, shape, orientation = self.scenes[new].T
-            self.maps[new] = cast(shape, scale, orientation, side=SIDE)
-            self.cast[new] = True
+            self.maps[new] = render_maps(shape, scale, orientation, side=SIDE)
+            self.is_rendered[new] = True
         return self.maps[indices]
 
 
-def draw(factors: FloatArray) -> UInt8Array:
-    """Draw a table (n, 6) of factors, whatever their values, as (n, 64, 64, 3)."""
-    _refuse_what_is_no_scene(factors)
+def render(factors: FloatArray) -> UInt8Array:
+    """Render a table of factors (n, 6) as images (n, 64, 64, 3)."""
+    _check_scenes(factors)
     scenes, which = np.unique(factors[:, 3:], axis=0, return_inverse=True)
-    maps = cast(scenes[:, 1], scenes[:, 0], scenes[:, 2], side=SIDE)
+    maps = render_maps(scenes[:, 1], scenes[:, 0], scenes[:, 2], side=SIDE)
     return colour(maps[which.reshape(-1)], factors[:, :3])
 
 
-def _refuse_what_is_no_scene(factors: FloatArray) -> None:
+def _check_scenes(factors: FloatArray) -> None:
     for fault, column, allowed in (
         (~np.isfinite(factors).all(axis=1), "a factor", "a finite number"),
         (~np.isin(factors[:, 4], range(len(SHAPES))), "shape", f"0 to 3 ({', '.join(SHAPES)})"),
@@ -173,7 +171,7 @@ def _refuse_what_is_no_scene(factors: FloatArray) -> None:
 
 
 def colour(maps: NDArray[np.float32], hues: FloatArray) -> UInt8Array:
-    """(n, 64, 64, 3) the sum of the maps (n, 64, 64, 5) in the colours that hues (n, 3) give."""
+    """Images (n, 64, 64, 3): the sum of the maps (n, 64, 64, 5), coloured by hues (n, 3)."""
     colours = np.empty((len(maps), len(LAYERS), 3), np.float32)
     colours[:, :3] = rgb(hues)
     colours[:, 3:] = SKY, (1.0, 1.0, 1.0)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from disentwine import figures
 from disentwine.core.capabilities import Intervenes
 from disentwine.core.dataset import Dataset, Simulates
-from disentwine.data.simulation import redraw
+from disentwine.data.simulation import rerender
 from disentwine.metrics.graphs import shd
 from disentwine.report.context import Subject
 from disentwine.report.html import Picture, Section, Table
@@ -39,7 +39,7 @@ def interventions(subject: Subject) -> Section | None:
         rows.append(np.concatenate([read, model.do(dataset.images[again], {name: values})]))
         labels.append(f"do({name.replace('_', ' ')})\n{in_words(factor, values)}")
         if isinstance(dataset, Simulates):
-            truth = redraw(dataset, again, {name: values}).images
+            truth = rerender(dataset, again, {name: values}).images
             rows.append(np.concatenate([as_it_is, truth]))
             labels.append("truth")
     simulated = isinstance(dataset, Simulates)
