@@ -132,7 +132,7 @@ def test_an_unfinished_run_of_format_1_is_resumed(name: str, unpack: Unpack) -> 
     changed = {Path(path).name for path, digest in kept.items() if digest != before[path]}
     assert changed <= {"metrics.jsonl", "status.json"}
     assert (out / "recipe.yaml").as_posix() in kept
-    first, *_, last = [record for record in run.metrics if record["kind"] == "validation"]
+    *_, first, last = [record for record in run.metrics if record["kind"] == "validation"]
     assert set(first) == set(last)
     assert all(rename_all(record, LOGGED) == record for record in run.metrics)
 
