@@ -22,7 +22,7 @@ from disentwine.runs.fit import train_recipe
 from disentwine.runs.provenance import commit, versions
 from disentwine.studies.ladder.measures import activity, unit_kl, watch
 from disentwine.studies.ladder.study import ladder_trial
-from disentwine.studies.learning_curves import read_course, recorded
+from disentwine.studies.learning_curves import read_learning_curve, recorded
 from disentwine.studies.workers import workers
 
 TRIED = {
@@ -50,7 +50,7 @@ def measure(system: str, decay: float, runs: Path) -> dict[str, Any]:
         "decay": decay,
         "validation": bound.value,
         "standard_error": bound.details["standard_error"],
-        "training": read_course(run.path)[-1]["scores"]["train"],
+        "training": read_learning_curve(run.path)[-1]["scores"]["train"],
         "active_units": [int(score.value) for score in alive[1:]],
         "n": len(validation),
         "samples": SAMPLES,

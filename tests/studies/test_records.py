@@ -9,18 +9,18 @@ import pytest
 
 from disentwine.core.score import Score
 from disentwine.errors import StudyError
-from disentwine.studies import figures as pictures
+from disentwine.studies import figures as study_figures
 from disentwine.studies import scheduler as trials
-from disentwine.studies.causal.graph_learning import learning_pictures
-from disentwine.studies.ct_vae import figures as action_pictures
-from disentwine.studies.disentanglement.figures import traversal_pictures
-from disentwine.studies.figures import drawn_or_kept
-from disentwine.studies.ladder.figures import class_pictures
+from disentwine.studies.causal.graph_learning import graph_learning_figures
+from disentwine.studies.ct_vae import figures as action_figures
+from disentwine.studies.disentanglement.figures import traversal_figures
+from disentwine.studies.figures import draw_or_keep
+from disentwine.studies.ladder.figures import class_figures
 from disentwine.studies.runner import run_study
 from disentwine.studies.scheduler import SCORES
 from disentwine.studies.study import Study
 from disentwine.studies.tables import Column
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
 QUICK = ("data.size=32", "model.name=vae", "training.steps=2", "training.batch_size=4")
 
@@ -29,16 +29,16 @@ def trial(system="vae", **more):
     return Trial(system, "pendulum", 0, "demo", QUICK, **more)
 
 
-def draw(outcomes, runs, folder):
+def draw(results, runs, folder):
     """Something that needs weights, and something that needs courses only."""
-    first, path = outcomes[0], folder / "weights.png"
+    first, path = results[0], folder / "weights.png"
 
-    def draw_weights(opened):
-        path.write_bytes(opened["first"].status["state"].encode())
+    def draw_weights(loaded):
+        path.write_bytes(loaded["first"].status["state"].encode())
         return [("Weights", path)]
 
-    (folder / "steps.txt").write_text(str([record["step"] for record in first.course]))
-    return drawn_or_kept([("Weights", path)], {"first": first}, runs, draw_weights)
+    (folder / "steps.txt").write_text(str([record["step"] for record in first.learning_curve]))
+    return draw_or_keep([("Weights", path)], {"first": first}, runs, draw_weights)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_every_finished_trial_has_a_record(study, tmp_path):
     del kept["scores"][0]["details"]["of all pixels"]
     assert {key: record[key] for key in kept} == kept
     assert record["scores"][0]["details"] == {"exactly": 1 / 3}
-    assert [entry["scores"] for entry in record["course"]] == [{"third": 0.33333}] * 2
+    assert [entry["scores"] for entry in record["learning_curve"]] == [{"third": 0.33333}] * 2
     assert (record["seed"], record["recipe"]["training"]["steps"]) == (0, 2)
 
 
@@ -132,16 +132,19 @@ def test_without_record_and_run_it_is_trained_again(study, tmp_path, measured):
     [
         ("{", "not JSON"),
         ("[]", "has no keys"),
-        ('{"scores": []}', "has no minutes, course"),
-        ('{"scores": [{"name": "mic"}], "minutes": 1, "course": []}', "not all of its scores"),
-        ('{"scores": 3, "minutes": 1, "course": []}', "not all of its scores"),
-        ('{"scores": [], "minutes": null, "course": []}', "no numbers"),
+        ('{"scores": []}', "has no minutes, learning_curve"),
+        (
+            '{"scores": [{"name": "mic"}], "minutes": 1, "learning_curve": []}',
+            "not all of its scores",
+        ),
+        ('{"scores": 3, "minutes": 1, "learning_curve": []}', "not all of its scores"),
+        ('{"scores": [], "minutes": null, "learning_curve": []}', "no numbers"),
         (
             '{"scores": [{"name": "mic", "value": null, "n": 1, "noise_floor": null, "details": {}}], '
-            '"minutes": 1, "course": []}',
+            '"minutes": 1, "learning_curve": []}',
             "no numbers",
         ),
-        ('{"scores": [], "minutes": 1, "course": 3}', "course is no list"),
+        ('{"scores": [], "minutes": 1, "learning_curve": 3}', "learning_curve is no list"),
     ],
 )
 @pytest.mark.parametrize("train", [True, False])
@@ -201,28 +204,28 @@ def test_weights_that_nobody_begins_with_are_not_made_again(study, tmp_path, mon
 @pytest.mark.parametrize(
     ("draw", "files"),
     [
-        (pictures.intervention_pictures, ["interventions-pendulum.png"]),
-        (pictures.graph_pictures, ["graph-pendulum.png"]),
-        (partial(learning_pictures, system="vae"), ["adjacency-labels-pendulum.png"]),
-        (action_pictures.repeated_pictures, ["repeated-pendulum.png"]),
-        (action_pictures.graph_pictures, ["graphs-pendulum.png"]),
+        (study_figures.intervention_figures, ["interventions-pendulum.png"]),
+        (study_figures.graph_figures, ["graph-pendulum.png"]),
+        (partial(graph_learning_figures, system="vae"), ["adjacency-labels-pendulum.png"]),
+        (action_figures.repeated_figures, ["repeated-pendulum.png"]),
+        (action_figures.graph_figures, ["graphs-pendulum.png"]),
         (
-            lambda o, runs, folder: action_pictures.confusion_pictures(o, folder),
+            lambda o, runs, folder: action_figures.confusion_figures(o, folder),
             ["confusion-pendulum.png"],
         ),
-        (class_pictures, ["classes-pendulum.png"]),
-        (traversal_pictures, ["traversals-pendulum.png", "traversals-pendulum-vae.gif"]),
+        (class_figures, ["classes-pendulum.png"]),
+        (traversal_figures, ["traversals-pendulum.png", "traversals-pendulum-vae.gif"]),
     ],
 )
 def test_pictures_of_models_that_are_gone_are_kept(draw, files, tmp_path):
     common = {"value": 0.5, "n": 1, "noise_floor": None, "details": {}}
     scores = tuple({"name": name, **common} for name in ("sap", "action-accuracy"))
-    outcomes = [
-        Outcome(trial(), scores, 1.0),
-        Outcome(trial("other"), (scores[1], {**scores[0], "value": 0.1}), 1.0),
+    results = [
+        TrialResult(trial(), scores, 1.0),
+        TrialResult(trial("other"), (scores[1], {**scores[0], "value": 0.1}), 1.0),
     ]
-    assert draw(outcomes, tmp_path / "runs", tmp_path) == []
+    assert draw(results, tmp_path / "runs", tmp_path) == []
     for name in files:
         (tmp_path / name).touch()
-    found = draw(outcomes, tmp_path / "runs", tmp_path)
+    found = draw(results, tmp_path / "runs", tmp_path)
     assert [path.name for _, path in found] == files

@@ -15,13 +15,13 @@ from disentwine.errors import Interrupted, StorageError, StudyError, UsageError
 from disentwine.runs.run import load_run
 from disentwine.studies import STUDIES
 from disentwine.studies import scheduler as trials
-from disentwine.studies.learning_curves import COURSE, read_course, recorded
+from disentwine.studies.learning_curves import LEARNING_CURVE, read_learning_curve, recorded
 from disentwine.studies.records import read_trial
 from disentwine.studies.runner import run_study
 from disentwine.studies.scheduler import SCORES, make_trial, run_trials
 from disentwine.studies.study import Study, result_rows
 from disentwine.studies.tables import Column
-from disentwine.studies.trial import Baseline, Outcome, Trial
+from disentwine.studies.trial import Baseline, Trial, TrialResult
 
 QUICK = ("data.size=32", "model.name=vae", "training.steps=2", "training.batch_size=4")
 
@@ -34,10 +34,10 @@ def trial(system="vae", *, seed=0, stage=1, overrides=QUICK, **more):
     return Trial(system, "pendulum", seed, "demo", overrides, stage=stage, **more)
 
 
-def measure(subject):
-    if isinstance(subject, Baseline):
-        return [Score("images", len(subject.dataset), n=1)]
-    return [Score("steps", subject.status["step"], n=1)]
+def measure(measured):
+    if isinstance(measured, Baseline):
+        return [Score("images", len(measured.dataset), n=1)]
+    return [Score("steps", measured.status["step"], n=1)]
 
 
 def stopped_at_three(run):
@@ -60,7 +60,7 @@ def study(in_this_process):
             measure={"paper": measure},
             published={("vae", "pendulum", "steps", "short"): 3.0},
             tables={"Steps": [Column("steps", "steps")]},
-            figures=lambda outcomes, runs, folder: [],
+            figures=lambda results, runs, folder: [],
             watch={"paper": watch},
             stages=stages,
             dataset_notes=dict(dataset_notes),
@@ -96,8 +96,8 @@ def test_results_of_more_trainings_are_not_replaced_by_those_of_fewer(study, tmp
     before = run_study(study(*both), out=tmp_path).results.read_bytes()
     written = run_study(study(both[0]), out=tmp_path)
     told = capsys.readouterr().err
-    assert "tells of 2 trainings (disentwine study tiny --profile paper --seeds" in told
-    assert "and stays as it is" in told
+    assert "has results of 2 trainings (disentwine study tiny --profile paper --seeds" in told
+    assert "and is not replaced" in told
     assert written.results == tmp_path / "runs" / "results" / "tiny.json"
     assert systems(written.results.parent) == ["vae"]
     assert (tmp_path / "tiny.json").read_bytes() == before
@@ -106,7 +106,7 @@ def test_results_of_more_trainings_are_not_replaced_by_those_of_fewer(study, tmp
 def test_results_of_other_seeds_are_not_replaced(study, tmp_path, capsys):
     before = run_study(study(trial()), out=tmp_path).results.read_bytes()
     written = run_study(study(trial(seed=1)), out=tmp_path)
-    assert "and stays as it is" in capsys.readouterr().err
+    assert "and is not replaced" in capsys.readouterr().err
     assert written.results == tmp_path / "runs" / "results" / "tiny.json"
     assert (tmp_path / "tiny.json").read_bytes() == before
 
@@ -144,7 +144,7 @@ def test_later_stages_are_made_when_asked_for(study, tmp_path):
 
 def test_results_of_earlier_sessions_are_written_without_training(study, tmp_path):
     tiny = study(trial(), trial("other", stage=2))
-    with pytest.raises(StudyError, match="none of the trainings that the data at hand allow"):
+    with pytest.raises(StudyError, match="no training whose data are available"):
         run_study(tiny, out=tmp_path, train=False)
     make_trial(trial(), tmp_path / "runs" / "tiny", measure)
     written = run_study(tiny, out=tmp_path, train=False)
@@ -219,7 +219,7 @@ def test_a_worker_that_is_killed_fails_no_other_trial(tmp_path, jobs):
 
 def test_numbers_of_others_are_rows_marked_as_published(study, tmp_path):
     known = {("iwae", "pendulum", "steps", "2 layers"): 7.0, ("iwae", "flow", "steps", ""): 8.0}
-    tiny = replace(study(trial()), others=known, notes=["A remark."])
+    tiny = replace(study(trial()), published_only=known, notes=["A remark."])
     written = run_study(tiny, out=tmp_path)
     (row,) = [r for r in json.loads(written.results.read_bytes())["rows"] if r["system"] == "iwae"]
     assert (row["value"], row["paper"], row["data"]) == (None, 7.0, "pendulum")
@@ -237,20 +237,20 @@ def test_a_baseline_is_measured_without_training(tmp_path):
 
 def test_a_published_number_of_a_note_is_not_that_of_another():
     score = {"name": "sap", "value": 0.5, "n": 1, "noise_floor": None, "details": {}}
-    outcomes = [Outcome(trial(note=note), (score,), minutes=1.0) for note in ("a", "b")]
+    results = [TrialResult(trial(note=note), (score,), minutes=1.0) for note in ("a", "b")]
     published = {("vae", "pendulum", "sap", "a"): 0.4}
-    assert [row["paper"] for row in result_rows(outcomes, published)] == [0.4, None]
+    assert [row["paper"] for row in result_rows(results, published)] == [0.4, None]
 
 
 def test_the_course_of_a_training_is_kept(tmp_path):
     made = trial(overrides=(*QUICK, "training.save_every=1"))
     make_trial(made, tmp_path, measure, watch)
-    course = read_course(made.folder(tmp_path))
-    assert [record["step"] for record in course] == [0, 1, 2]
-    seconds = [record["seconds"] for record in course]
+    learning_curve = read_learning_curve(made.folder(tmp_path))
+    assert [record["step"] for record in learning_curve] == [0, 1, 2]
+    seconds = [record["seconds"] for record in learning_curve]
     assert seconds == sorted(seconds)
     assert seconds[0] < seconds[-1]
-    assert not any(record["scores"]["training"] for record in course)
+    assert not any(record["scores"]["training"] for record in learning_curve)
 
 
 def test_a_resumed_training_counts_on_from_where_it_was(tmp_path):
@@ -260,19 +260,23 @@ def test_a_resumed_training_counts_on_from_where_it_was(tmp_path):
     )
     for step in (0, 10, 20):
         first(None, step)
-    known = json.loads((tmp_path / COURSE).read_bytes())
+    known = json.loads((tmp_path / LEARNING_CURVE).read_bytes())
     known[1]["seconds"] = 100.0  # the checkpoint of step 20 was lost
-    (tmp_path / COURSE).write_text(json.dumps(known))
+    (tmp_path / LEARNING_CURVE).write_text(json.dumps(known))
     second(None, 15)
-    course = read_course(tmp_path)
-    assert [(r["step"], r["scores"]["session"]) for r in course] == [(0, 1), (10, 1), (15, 2)]
-    assert 100.0 <= course[-1]["seconds"] < 160.0
+    learning_curve = read_learning_curve(tmp_path)
+    assert [(r["step"], r["scores"]["session"]) for r in learning_curve] == [
+        (0, 1),
+        (10, 1),
+        (15, 2),
+    ]
+    assert 100.0 <= learning_curve[-1]["seconds"] < 160.0
 
 
 def test_a_damaged_course_is_named(tmp_path):
-    (tmp_path / COURSE).write_text('[{"step": 0, "seco')
-    with pytest.raises(StudyError, match=rf"{COURSE} does not tell .* delete it"):
-        read_course(tmp_path)
+    (tmp_path / LEARNING_CURVE).write_text('[{"step": 0, "seco')
+    with pytest.raises(StudyError, match=rf"{LEARNING_CURVE} does not tell .* delete it"):
+        read_learning_curve(tmp_path)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from disentwine.studies import STUDIES
 from disentwine.studies.scheduler import SCORES, make_trial, run_trials
 from disentwine.studies.study import Study, result_rows
 from disentwine.studies.tables import Column, Table, study_tables, to_markdown
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
 QUICK = ("data.size=32", "model.name=vae", "training.steps=2", "training.batch_size=4")
 
@@ -36,9 +36,9 @@ def trial(seed=0, **changes):
     )
 
 
-def outcome(system, value, *, seed=0, metric="mic", n=100, data="pendulum"):
+def result(system, value, *, seed=0, metric="mic", n=100, data="pendulum"):
     score = {"name": metric, "value": value, "n": n, "noise_floor": 0.1, "details": {}}
-    return Outcome(trial(seed, system=system, data=data), (score,), minutes=1.0)
+    return TrialResult(trial(seed, system=system, data=data), (score,), minutes=1.0)
 
 
 def test_a_finished_trial_is_read_not_made_again(tmp_path):
@@ -79,7 +79,7 @@ def test_processes_side_by_side_keep_the_order_and_the_good_ones(tmp_path):
 
 def test_rows_are_means_over_seeds_beside_the_paper():
     rows = result_rows(
-        [outcome("vae", 0.2), outcome("vae", 0.4, seed=1), outcome("beta-vae", 0.5)],
+        [result("vae", 0.2), result("vae", 0.4, seed=1), result("beta-vae", 0.5)],
         {("vae", "pendulum", "mic"): 0.25},
     )
     vae, beta = rows
@@ -94,7 +94,7 @@ def test_rows_are_means_over_seeds_beside_the_paper():
 
 def test_tables_take_the_largest_n_unless_told():
     rows = result_rows(
-        [outcome("vae", 0.2), outcome("vae", 0.6, n=500)], {("vae", "pendulum", "mic"): 0.3}
+        [result("vae", 0.2), result("vae", 0.6, n=500)], {("vae", "pendulum", "mic"): 0.3}
     )
     columns = [Column("MIC", "mic", form=".0%"), Column("few", "mic", n=100, form=".0%")]
     (table,) = study_tables(rows, {"Found": [*columns, Column("absent", "tic")]})
@@ -105,22 +105,22 @@ def test_tables_take_the_largest_n_unless_told():
 
 
 def test_what_is_rounded_to_nothing_has_no_sign():
-    rows = result_rows([outcome("vae", -0.001), outcome("gan", -0.01)], {})
+    rows = result_rows([result("vae", -0.001), result("gan", -0.01)], {})
     (table,) = study_tables(rows, {"Found": [Column("MIC", "mic", form=".2f")]})
     assert [line[-1] for line in table.lines] == ["0.00", "-0.01"]
 
 
 def test_lines_of_different_numbers_of_seeds_tell_them():
-    rows = result_rows([outcome("vae", 0.2), outcome("vae", 0.4, seed=1), outcome("gan", 0.5)], {})
+    rows = result_rows([result("vae", 0.2), result("vae", 0.4, seed=1), result("gan", 0.5)], {})
     (table,) = study_tables(rows, {"Found": [Column("MIC", "mic", form=".1f")]})
     assert table.headings == ("system", "seeds", "MIC")
     assert [line[:2] for line in table.lines] == [("vae", "2"), ("gan", "1")]
 
 
 def test_cells_of_fewer_seeds_than_their_line_tell_it():
-    few = outcome("vae", 0.3)
+    few = result("vae", 0.3)
     few = replace(few, scores=({**few.scores[0], "name": "tic"},))
-    rows = result_rows([outcome("vae", 0.2), outcome("vae", 0.4, seed=1), few], {})
+    rows = result_rows([result("vae", 0.2), result("vae", 0.4, seed=1), few], {})
     columns = [Column("MIC", "mic", form=".1f"), Column("TIC", "tic", form=".1f")]
     (table,) = study_tables(rows, {"Found": columns})
     assert table.lines == (("vae", "0.3 ± 0.1", "0.3 (1 of 2 seeds)"),)

@@ -15,41 +15,39 @@ class Profile(StrEnum):
 
 
 def study(
-    name: Annotated[str, typer.Argument(help="Which one; leave away to list them.")] = "",
+    name: Annotated[str, typer.Argument(help="Name of the study; omit to list them.")] = "",
     # Options take one value: of `--seeds 0 1 2` the rest arrives here.
     more_seeds: Annotated[
         list[int] | None,
-        typer.Argument(metavar="seeds", help="Those after the first of --seeds 0 1 2."),
+        typer.Argument(metavar="seeds", help="Further seeds, as in --seeds 0 1 2."),
     ] = None,
     profile: Annotated[
         Profile,
-        typer.Option(help="'smoke' is a quick look that all works; its numbers mean nothing."),
+        typer.Option(help="'smoke' trains for a few updates to test that everything runs."),
     ] = Profile.paper,
-    seeds: Annotated[
-        list[int] | None, typer.Option(help="Seeds of the trainings: --seeds 0 1 2.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Trainings at a time, one thread each.")] = 2,
+    seeds: Annotated[list[int] | None, typer.Option(help="Random seeds: --seeds 0 1 2.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Trainings in parallel, one thread each.")] = 2,
     out: Annotated[
         Path | None,
-        typer.Option(help="Where to write; by default results/, for smoke runs/smoke/."),
+        typer.Option(help="Output folder; results/ by default, runs/smoke/ for smoke."),
     ] = None,
     stages: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="How many stages to make, the most telling come first; the study's guide in docs/ "
-            "says what each holds. By default as many as the study has, or says.",
+            help="Number of stages to train, most informative first; the study's guide in docs/ "
+            "lists them. Defaults to the study's own number.",
         ),
     ] = None,
-    finished: Annotated[
+    no_train: Annotated[
         bool,
-        typer.Option("--finished", help="Train nothing: write results of what is finished."),
+        typer.Option("--no-train", help="Write the results of finished trainings; train nothing."),
     ] = False,
 ) -> None:
-    """Re-run the table of a paper; run again, it goes on where it stopped.
+    """Reproduce the table of a paper; an interrupted study continues when run again.
 
-    Results are written after every stage, and when it is interrupted. What has a record among them
-    is not trained again: delete its <study>/trials/*.json, and its run folder, to train it anew.
+    Results are written after every stage and on interruption. A trial with a record is not trained
+    again: delete <study>/trials/*.json and its run folder to repeat it.
     """
     from disentwine.cli._tables import print_table
     from disentwine.errors import UsageError, did_you_mean
@@ -71,12 +69,12 @@ def study(
         jobs=jobs,
         out=out,
         stages=stages,
-        train=not finished,
+        train=not no_train,
     )
     for table in written.tables:
         headings = (table.headings[0], *(f">{heading}" for heading in table.headings[1:]))
         print_table(table.title, headings, table.lines)
     print("published numbers stand in square brackets; ± is the spread over seeds")
     if profile == Profile.smoke:
-        print("a quick look that all works: these numbers say nothing of the systems")
+        print("smoke profile: these numbers do not describe the systems")
     print(f"results: {written.results}\npage: {written.page}\n{written.minutes:.1f} minutes")

@@ -3,7 +3,7 @@
 from disentwine.figures.adjacency import adjacency_over_training
 from disentwine.figures.animation import animated_traversals
 from disentwine.figures.comparison import Curve, trade_off, traversal_grid
-from disentwine.figures.curves import Course, course_curves, loss_curves, unit_activity
+from disentwine.figures.curves import ScoreCurve, loss_curves, score_curves, unit_activity
 from disentwine.figures.graphs import graph_figure
 from disentwine.figures.heat_maps import effect_matrix_figure, score_matrix
 from disentwine.figures.hierarchy import activity_over_training, layer_activity, layer_maps
@@ -11,12 +11,11 @@ from disentwine.figures.images import image_grid, image_pairs, labelled_rows, tr
 from disentwine.figures.style import save_figure, to_png_bytes
 
 __all__ = [
-    "Course",
     "Curve",
+    "ScoreCurve",
     "activity_over_training",
     "adjacency_over_training",
     "animated_traversals",
-    "course_curves",
     "effect_matrix_figure",
     "graph_figure",
     "image_grid",
@@ -26,6 +25,7 @@ __all__ = [
     "layer_maps",
     "loss_curves",
     "save_figure",
+    "score_curves",
     "score_matrix",
     "to_png_bytes",
     "trade_off",

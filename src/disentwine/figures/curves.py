@@ -179,7 +179,7 @@ MARKERS_APART = 0.03
 
 
 @dataclass(frozen=True)
-class Course:
+class ScoreCurve:
     """What one model scores at several places.
 
     Arguments:
@@ -193,8 +193,8 @@ class Course:
     scores: Mapping[str, ArrayLike]
 
 
-def course_curves(
-    courses: Sequence[Course],
+def score_curves(
+    curves: Sequence[ScoreCurve],
     *,
     across: str,
     marks: Sequence[float] = (),
@@ -205,42 +205,42 @@ def course_curves(
     """A panel for each score, a curve for each model.
 
     Arguments:
-        courses: of each model.
+        curves: one for each model.
         across: what the horizontal axis is.
         marks: places on it to draw a line at.
         logarithmic: the horizontal axis, which leaves out what is not above 0.
         ticks: numbers to write on it; by default round ones.
         steep: scores that fall by orders of magnitude, whose own axis is logarithmic.
 
-    >>> course = Course("vae", at=[1, 10, 30], scores={"SAP": [0.1, 0.2, 0.3]})
-    >>> figure = course_curves([course], across="minutes", marks=[10], logarithmic=True)
+    >>> curve = ScoreCurve("vae", at=[1, 10, 30], scores={"SAP": [0.1, 0.2, 0.3]})
+    >>> figure = score_curves([curve], across="minutes", marks=[10], logarithmic=True)
     >>> figure.axes[0].get_xlabel()
     'minutes'
     """
-    names = list(dict.fromkeys(name for course in courses for name in course.scores))
+    names = list(dict.fromkeys(name for curve in curves for name in curve.scores))
     if not names:
-        raise UsageError("there are no scores to draw: give at least one course with one score")
+        raise UsageError("there are no scores to draw: give at least one curve with one score")
     figure = new_figure(WIDTH, HEIGHT, layout="constrained")
     handles = {}
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
         tidy(axes)
         axes.set_title(name, loc="left", fontsize=TITLE, color=INK, parse_math=False)
         axes.set_xlabel(across, fontsize=LABEL, color=QUIET, parse_math=False)
-        for i, (course, (colour, marker)) in enumerate(
-            zip(courses, cycle(SERIES_STYLES), strict=False)
+        for i, (curve, (colour, marker)) in enumerate(
+            zip(curves, cycle(SERIES_STYLES), strict=False)
         ):
-            if name not in course.scores:
+            if name not in curve.scores:
                 continue
-            x, y = (np.asarray(v, dtype=np.float64) for v in (course.at, course.scores[name]))
+            x, y = (np.asarray(v, dtype=np.float64) for v in (curve.at, curve.scores[name]))
             if x.shape != y.shape:
-                raise UsageError(f"{course.name}: {len(x)} places do not fit {len(y)} of {name}")
+                raise UsageError(f"{curve.name}: {len(x)} places do not fit {len(y)} of {name}")
             shown = (x > 0) & np.isfinite(y) if logarithmic else np.isfinite(y)
             style = {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.6}
             style["markevery"] = MARKERS_APART
             again = i // len(SERIES_STYLES)  # colours come again
             if again:
                 style |= {"linestyle": "--" if again == 1 else ":", "markerfacecolor": PAPER}
-            (handles[course.name],) = axes.plot(x[shown], y[shown], **style)
+            (handles[curve.name],) = axes.plot(x[shown], y[shown], **style)
         if name in steep:
             axes.set_yscale("log")
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

@@ -19,22 +19,22 @@ from disentwine.report.sections.latents import effects_of
 from disentwine.report.text import display_values, in_words, pad_rows
 from disentwine.runs.run import Run
 from disentwine.studies.study import Published, result_rows
-from disentwine.studies.trial import Outcome
+from disentwine.studies.trial import TrialResult
 
 VALUES = 7
-Picture = tuple[str, Path]
+FigureFile = tuple[str, Path]
 """Caption and file."""
 
-Pictures = list[Picture]
+FigureFiles = list[FigureFile]
 Name = TypeVar("Name")
 
 
-def drawn_or_kept(
-    pictures: Pictures,
-    shown: Mapping[Name, Outcome],
+def draw_or_keep(
+    figure_files: FigureFiles,
+    shown: Mapping[Name, TrialResult],
     runs: Path,
-    draw: Callable[[dict[Name, Run]], Pictures],
-) -> Pictures:
+    draw: Callable[[dict[Name, Run]], FigureFiles],
+) -> FigureFiles:
     """Pictures of trained models; where any of their runs is gone, those that were drawn before.
 
     Arguments:
@@ -43,28 +43,28 @@ def drawn_or_kept(
         runs: the folder of all run folders.
         draw: draws pictures of the runs, and says which.
     """
-    found = {name: outcome.trial.finished_run(runs) for name, outcome in shown.items()}
-    opened = {name: run for name, run in found.items() if run is not None}
-    if len(opened) == len(shown):
-        return draw(opened)
-    before = kept(pictures)
-    if len(before) < len(pictures):
-        names = ", ".join(path.name for _, path in pictures if not path.is_file())
+    found = {name: result.trial.finished_run(runs) for name, result in shown.items()}
+    loaded = {name: run for name, run in found.items() if run is not None}
+    if len(loaded) == len(shown):
+        return draw(loaded)
+    before = existing(figure_files)
+    if len(before) < len(figure_files):
+        names = ", ".join(path.name for _, path in figure_files if not path.is_file())
         warn(f"not drawn, since runs of them are no longer in {runs}: {names}")
     return before
 
 
-def kept(pictures: Pictures) -> Pictures:
+def existing(figure_files: FigureFiles) -> FigureFiles:
     """Those that were drawn before."""
-    return [(caption, path) for caption, path in pictures if path.is_file()]
+    return [(caption, path) for caption, path in figure_files if path.is_file()]
 
 
-def score_picture(
-    outcomes: Sequence[Outcome], published: Published, metrics: Sequence[str], folder: Path
-) -> Pictures:
+def score_figures(
+    results: Sequence[TrialResult], published: Published, metrics: Sequence[str], folder: Path
+) -> FigureFiles:
     """For each data set the metrics of every system, on as many images as were measured."""
-    rows = result_rows(outcomes, published)
-    drawn: Pictures = []
+    rows = result_rows(results, published)
+    written: FigureFiles = []
     for data in dict.fromkeys(row["data"] for row in rows):
         here = [row for row in rows if row["data"] == data and row["metric"] in metrics]
         found = {
@@ -87,27 +87,29 @@ def score_picture(
         )
         names = " and ".join(metric.upper() for metric in metrics)
         path = figures.save_figure(figure, folder / f"{'-'.join(metrics)}-{data}.png")
-        drawn.append((f"{names} on {data}", path))
-    return drawn
+        written.append((f"{names} on {data}", path))
+    return written
 
 
-def intervention_pictures(
-    outcomes: Sequence[Outcome], runs: Path, folder: Path, *, notes: bool = False
-) -> Pictures:
+def intervention_figures(
+    results: Sequence[TrialResult], runs: Path, folder: Path, *, notes: bool = False
+) -> FigureFiles:
     """One test image under interventions, a row for the simulator and one for every system, or for every
     note of it."""
-    drawn: Pictures = []
-    first = first_of_each(outcomes, notes=notes)
-    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
-        shown = {system: outcome for (name, system), outcome in first.items() if name == data}
-        picture = f"Interventions on {data}", folder / f"interventions-{data}.png"
-        drawn += drawn_or_kept([picture], shown, runs, partial(_draw_interventions, picture))
-    return drawn
+    written: FigureFiles = []
+    first = first_of_each(results, notes=notes)
+    for data in dict.fromkeys(result.trial.data for result in results):
+        shown = {system: result for (name, system), result in first.items() if name == data}
+        figure_file = f"Interventions on {data}", folder / f"interventions-{data}.png"
+        written += draw_or_keep(
+            [figure_file], shown, runs, partial(_draw_interventions, figure_file)
+        )
+    return written
 
 
-def _draw_interventions(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
-    models = {s: run.model for s, run in opened.items() if isinstance(run.model, Intervenes)}
-    dataset = next(iter(opened.values())).dataset
+def _draw_interventions(figure_file: FigureFile, loaded: Mapping[str, Run]) -> FigureFiles:
+    models = {s: run.model for s, run in loaded.items() if isinstance(run.model, Intervenes)}
+    dataset = next(iter(loaded.values())).dataset
     if not models or not isinstance(dataset, Simulates):
         return []
     test = dataset.split["test"]
@@ -121,54 +123,54 @@ def _draw_interventions(picture: Picture, opened: Mapping[str, Run]) -> Pictures
         for system, model in models.items():
             rows.append(model.do(dataset.images[again], {name: values}))
             labels.append(system)
-    figures.save_figure(figures.labelled_rows(pad_rows(rows), labels), picture[1])
-    return [picture]
+    figures.save_figure(figures.labelled_rows(pad_rows(rows), labels), figure_file[1])
+    return [figure_file]
 
 
-def effect_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
+def effect_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
     """What interventions should move and do move, for the first seed of every system."""
-    drawn: Pictures = []
-    for (data, system), outcome in first_of_each(outcomes).items():
-        leak = next((score for score in outcome.scores if score["name"] == "effect-leak"), None)
+    written: FigureFiles = []
+    for (data, system), result in first_of_each(results).items():
+        leak = next((score for score in result.scores if score["name"] == "effect-leak"), None)
         if leak is not None:
             name = f"effects-{data}-{system.replace('/', '-')}.png"
             path = figures.save_figure(effects_of(leak["details"]), folder / name)
-            drawn.append((f"What interventions move: {outcome.trial.title} on {data}", path))
-    return drawn
+            written.append((f"What interventions move: {result.trial.title} on {data}", path))
+    return written
 
 
-def graph_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+def graph_figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
     """For each data set the graph that was learnt, beside the true one."""
-    drawn: dict[str, Pictures] = {}
-    for (data, system), outcome in first_of_each(outcomes).items():
-        if data not in drawn:
-            picture = f"The graph of {system} on {data}", folder / f"graph-{data}.png"
-            draw = partial(_draw_graph, picture)
-            found = drawn_or_kept([picture], {system: outcome}, runs, draw)
+    written: dict[str, FigureFiles] = {}
+    for (data, system), result in first_of_each(results).items():
+        if data not in written:
+            figure_file = f"The graph of {system} on {data}", folder / f"graph-{data}.png"
+            draw = partial(_draw_graph, figure_file)
+            found = draw_or_keep([figure_file], {system: result}, runs, draw)
             # One whose run is gone may be the one that was drawn: no other takes its place.
-            if found or outcome.trial.finished_run(runs) is None:
-                drawn[data] = found
-    return [picture for found in drawn.values() for picture in found]
+            if found or result.trial.finished_run(runs) is None:
+                written[data] = found
+    return [figure_file for found in written.values() for figure_file in found]
 
 
-def _draw_graph(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
-    (run,) = opened.values()
+def _draw_graph(figure_file: FigureFile, loaded: Mapping[str, Run]) -> FigureFiles:
+    (run,) = loaded.values()
     model = run.model
     if not isinstance(model, Intervenes) or not model.graph.edges:
         return []
-    figures.save_figure(figures.graph_figure(model.graph, run.dataset.graph), picture[1])
-    return [picture]
+    figures.save_figure(figures.graph_figure(model.graph, run.dataset.graph), figure_file[1])
+    return [figure_file]
 
 
 def first_of_each(
-    outcomes: Sequence[Outcome], *, notes: bool = False
-) -> dict[tuple[str, str], Outcome]:
+    results: Sequence[TrialResult], *, notes: bool = False
+) -> dict[tuple[str, str], TrialResult]:
     """The first outcome of each data set and system, or of each note of a system."""
-    found: dict[tuple[str, str], Outcome] = {}
-    for outcome in outcomes:
-        trial = outcome.trial
+    found: dict[tuple[str, str], TrialResult] = {}
+    for result in results:
+        trial = result.trial
         system = _name(trial.system, trial.note) if notes else trial.system
-        found.setdefault((trial.data, system), outcome)
+        found.setdefault((trial.data, system), result)
     return found
 
 

@@ -15,7 +15,7 @@ from disentwine.errors import StudyError
 from disentwine.runs.fit import OnSave
 from disentwine.runs.storage import canonical_json, write_atomically
 
-COURSE = "course.json"
+LEARNING_CURVE = "learning_curve.json"
 NEARLY = 0.8
 """A training that ends after this share of a time counts for it, with what it scored in the end."""
 
@@ -25,7 +25,7 @@ FEWEST_STEPS = 10
 Watch = Callable[[Model, Dataset], Mapping[str, Any]]
 """What is measured at every checkpoint, as JSON has it; a function of a module."""
 
-Course = Sequence[Mapping[str, Any]]
+LearningCurve = Sequence[Mapping[str, Any]]
 """Records of step, seconds of one core, most megabytes so far, and scores by name."""
 
 
@@ -45,24 +45,24 @@ def recorded(path: Path, dataset: Dataset, *, watch: Watch) -> OnSave:
     def record(model: Model, step: int) -> None:
         nonlocal since
         spent = time.process_time() - since
-        before = [r for r in read_course(path) if r["step"] < step]
+        before = [r for r in read_learning_curve(path) if r["step"] < step]
         made = {
             "step": step,
             "seconds": spent + (before[-1]["seconds"] if before else 0.0),
             "megabytes": peak_megabytes(),
             "scores": dict(watch(model, dataset)),
         }
-        write_atomically(path / COURSE, canonical_json([*before, made]))
+        write_atomically(path / LEARNING_CURVE, canonical_json([*before, made]))
         since = time.process_time()
 
     return record
 
 
-def read_course(path: Path) -> Course:
+def read_learning_curve(path: Path) -> LearningCurve:
     """The course of a run; empty where none was recorded."""
-    file = path / COURSE
+    file = path / LEARNING_CURVE
     try:
-        records: Course = json.loads(file.read_bytes()) if file.is_file() else []
+        records: LearningCurve = json.loads(file.read_bytes()) if file.is_file() else []
     except ValueError as error:
         raise StudyError(
             f"{file} does not tell the course of a training: it is not JSON ({error}). Put an intact "
@@ -80,7 +80,7 @@ def peak_megabytes() -> float | None:
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), None)
 
 
-def costs(course: Course) -> list[Score]:
+def costs(learning_curve: LearningCurve) -> list[Score]:
     """Seconds for 1,000 updates, and the most megabytes, of a run.
 
     >>> first, last = ({"step": s, "seconds": s / 50, "megabytes": 700.0} for s in (0, 500))
@@ -89,10 +89,10 @@ def costs(course: Course) -> list[Score]:
     >>> costs([first, {**last, "step": 1}])  # of a model that is not trained
     []
     """
-    steps = course[-1]["step"] - course[0]["step"] if course else 0
+    steps = learning_curve[-1]["step"] - learning_curve[0]["step"] if learning_curve else 0
     if steps < FEWEST_STEPS:
         return []
-    first, last = course[0], course[-1]
+    first, last = learning_curve[0], learning_curve[-1]
     seconds = 1000 * (last["seconds"] - first["seconds"]) / steps
     scores = [Score("seconds-per-1000-steps", seconds, n=steps)]
     if last["megabytes"] is not None:
@@ -100,17 +100,19 @@ def costs(course: Course) -> list[Score]:
     return scores
 
 
-def scores_after(course: Course, minutes: Sequence[int], names: Sequence[str]) -> list[Score]:
+def scores_after(
+    learning_curve: LearningCurve, minutes: Sequence[int], names: Sequence[str]
+) -> list[Score]:
     """What a run had scored after so many minutes of one core, as far as it took (nearly) so long.
 
-    >>> course = [{"step": i, "seconds": 50.0 * i, "scores": {"sap": i / 10}} for i in range(4)]
-    >>> [(s.name, s.value) for s in scores_after(course, [1, 2, 5], ["sap"])]
+    >>> learning_curve = [{"step": i, "seconds": 50.0 * i, "scores": {"sap": i / 10}} for i in range(4)]
+    >>> [(s.name, s.value) for s in scores_after(learning_curve, [1, 2, 5], ["sap"])]
     [('sap-after-1-minutes', 0.1), ('sap-after-2-minutes', 0.2)]
     """
     found = []
     for limit in minutes:
-        if course and course[-1]["seconds"] >= NEARLY * 60 * limit:
-            record = [r for r in course if r["seconds"] <= 60 * limit][-1]
+        if learning_curve and learning_curve[-1]["seconds"] >= NEARLY * 60 * limit:
+            record = [r for r in learning_curve if r["seconds"] <= 60 * limit][-1]
             found += [
                 Score(
                     f"{name}-after-{limit}-minutes",

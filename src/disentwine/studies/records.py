@@ -17,8 +17,8 @@ from disentwine.runs.recipe import Recipe, parse_recipe
 from disentwine.runs.run import SCORES, is_run, load_run
 from disentwine.runs.session import differences
 from disentwine.runs.storage import make_folder, storage_errors, write_atomically
-from disentwine.studies.learning_curves import read_course
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.learning_curves import read_learning_curve
+from disentwine.studies.trial import Trial, TrialResult
 
 TRIALS = "trials"
 """The folder of records, among what is written of a study."""
@@ -32,7 +32,7 @@ LONGEST = 50_000
 IN_A_SCORE = {field.name for field in fields(Score)}
 
 
-def read_trial(trial: Trial, runs: Path, records: Path | None = None) -> Outcome | None:
+def read_trial(trial: Trial, runs: Path, records: Path | None = None) -> TrialResult | None:
     """What a trial measured, if it is finished: as its run folder tells, else as its record does.
 
     Arguments:
@@ -42,24 +42,24 @@ def read_trial(trial: Trial, runs: Path, records: Path | None = None) -> Outcome
     """
     found = _of_run(trial.folder(runs))
     if found is None and records is not None:
-        found = _read(_file(trial, records), "scores", "minutes", "course")
+        found = _read(_file(trial, records), "scores", "minutes", "learning_curve")
         if found is not None:
             _check_recipe(found.get("recipe"), trial, _file(trial, records))
     if found is None:
         return None
-    return Outcome(trial, tuple(found["scores"]), found["minutes"], found["course"])
+    return TrialResult(trial, tuple(found["scores"]), found["minutes"], found["learning_curve"])
 
 
-def write_records(outcomes: Iterable[Outcome], runs: Path, records: Path) -> None:
+def write_records(results: Iterable[TrialResult], runs: Path, records: Path) -> None:
     """Write a record of every trial whose run folder tells of it; others stay as they are."""
     make_folder(records)
-    for trial in (outcome.trial for outcome in outcomes):
+    for trial in (result.trial for result in results):
         found = _of_run(trial.folder(runs))
         if found is not None:
             recipe = yaml.safe_load(trial.read_recipe().to_yaml())
             record = {"recipe": recipe, "seed": trial.seed, **found}
-            record["scores"] = [_brief(score) for score in found["scores"]]
-            record["course"] = rounded(found["course"])
+            record["scores"] = [_without_large_details(score) for score in found["scores"]]
+            record["learning_curve"] = rounded(found["learning_curve"])
             write_atomically(_file(trial, records), in_lines(record))
 
 
@@ -79,14 +79,14 @@ def rounded(value: Any) -> Any:
 def in_lines(record: Mapping[str, Any]) -> str:
     """JSON with a line for each key, each score and each record of a course: readable and small.
 
-    >>> print(in_lines({"seed": 0, "scores": [{"n": 1}, {"n": 2}], "course": []}), end="")
+    >>> print(in_lines({"seed": 0, "scores": [{"n": 1}, {"n": 2}], "learning_curve": []}), end="")
     {
      "seed": 0,
      "scores": [
       {"n": 1},
       {"n": 2}
      ],
-     "course": []
+     "learning_curve": []
     }
     """
 
@@ -99,7 +99,7 @@ def in_lines(record: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _brief(score: Mapping[str, Any]) -> dict[str, Any]:
+def _without_large_details(score: Mapping[str, Any]) -> dict[str, Any]:
     details = {k: v for k, v in score["details"].items() if len(_json(v)) <= LONGEST}
     return {**score, "details": details}
 
@@ -115,7 +115,7 @@ def _file(trial: Trial, records: Path) -> Path:
 def _of_run(folder: Path) -> dict[str, Any] | None:
     """What a run folder tells, as a record has it."""
     measured = _read(folder / SCORES, "scores", "minutes")
-    return None if measured is None else {**measured, "course": read_course(folder)}
+    return None if measured is None else {**measured, "learning_curve": read_learning_curve(folder)}
 
 
 def _check_recipe(recorded: Any, trial: Trial, path: Path) -> None:
@@ -162,8 +162,8 @@ def _problem(content: Any, keys: Iterable[str]) -> str:
     numbers = [content["minutes"], *(score["value"] for score in scores)]
     if not all(isinstance(number, int | float) for number in numbers):
         return "its minutes, or values of its scores, are no numbers"
-    if not isinstance(content.get("course", []), list):
-        return "its course is no list"
+    if not isinstance(content.get("learning_curve", []), list):
+        return "its learning_curve is no list"
     return ""
 
 

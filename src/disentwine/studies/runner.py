@@ -16,12 +16,12 @@ from disentwine.studies.records import TRIALS, read_trial, write_records
 from disentwine.studies.scheduler import run_trials
 from disentwine.studies.study import Profile, Study, write_results
 from disentwine.studies.tables import Table, study_tables, to_markdown
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
 FOLDERS: dict[Profile, Path] = {"paper": Path("results"), "smoke": Path("runs/smoke")}
 """Where results go when no folder is named; a smoke test leaves the published ones alone."""
 
-A_QUICK_LOOK = (
+SMOKE_NOTE = (
     "**A quick look that all works.** Nothing here was trained for more than some updates: its numbers and "
     "pictures say nothing of the systems."
 )
@@ -89,43 +89,45 @@ def run_study(
     trials.sort(key=lambda trial: trial.stage)
     left = Counter(trial.stage for trial in trials)
     before = folder / f"{study.name}.json"
-    told, seeds_told = told_by(before) if profile == "paper" else (0, set())
+    trainings_before, seeds_before = trials_in(before) if profile == "paper" else (0, set())
     command = (
         f"disentwine study {study.name} --profile {profile} --seeds {' '.join(map(str, seeds))}"
     )
     if stages is not None:
         command += f" --stages {stages}"
 
-    def finished() -> list[Outcome]:
+    def finished() -> list[TrialResult]:
         found = [read_trial(trial, runs, records) for trial in trials]
-        return [outcome for outcome in found if outcome is not None]
+        return [result for result in found if result is not None]
 
     def write() -> Finished:
-        outcomes = finished()
-        if not outcomes:
+        results = finished()
+        if not results:
             raise StudyError(
-                f"none of the trainings that the data at hand allow (see DISENTWINE_DATA) is finished "
-                f"yet in {runs}, nor recorded in {records}; without --finished they are trained"
+                f"no training whose data are available (see DISENTWINE_DATA) is finished "
+                f"in {runs} or recorded in {records}; without --no-train they are trained"
             )
-        write_records(outcomes, runs, records)
+        write_records(results, runs, records)
         target = folder
-        if len(outcomes) < told or not seeds_told <= {outcome.trial.seed for outcome in outcomes}:
+        if len(results) < trainings_before or not seeds_before <= {
+            result.trial.seed for result in results
+        }:
             target = make_folder(kept / "results")
             warn(
-                f"{before} tells of {told} trainings ({command_told(before)}) and stays as it is; results "
-                f"of the {len(outcomes)} that are asked for now, finished, and whose data are at hand "
-                f"(see DISENTWINE_DATA) are in {target}"
+                f"{before} has results of {trainings_before} trainings ({command_in(before)}) and is not "
+                f"replaced; results of the {len(results)} trainings requested now that are finished and "
+                f"whose data are available (see DISENTWINE_DATA) are in {target}"
             )
-        results, page, tables = write_study(
+        path, page, tables = write_study(
             study,
-            outcomes,
+            results,
             runs,
             target,
             command=command,
             planned=trials,
-            notes=[A_QUICK_LOOK] if profile == "smoke" else study.notes,
+            notes=[SMOKE_NOTE] if profile == "smoke" else study.notes,
         )
-        return Finished(results, page, tables, (time.perf_counter() - start) / 60)
+        return Finished(path, page, tables, (time.perf_counter() - start) / 60)
 
     def on_trial(trial: Trial) -> None:
         left[trial.stage] -= 1
@@ -169,20 +171,20 @@ def interrupted(error: BaseException, done: int, planned: int) -> Interrupted:
     )
 
 
-def told_by(path: Path) -> tuple[int, set[int]]:
+def trials_in(path: Path) -> tuple[int, set[int]]:
     """How many trainings a file of results tells of, and of which seeds; none where it is absent or
     says nothing of it."""
     try:
-        results = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
         return (
-            int(results["trials"]["finished"]),
-            {int(seed) for row in results["rows"] for seed in row["of_seeds"]},
+            int(content["trials"]["finished"]),
+            {int(seed) for row in content["rows"] for seed in row["of_seeds"]},
         )
     except (OSError, ValueError, KeyError, TypeError):
         return 0, set()
 
 
-def command_told(path: Path) -> str:
+def command_in(path: Path) -> str:
     """The command that a file of results says it was made by."""
     try:
         return str(json.loads(path.read_bytes())["command"])
@@ -197,7 +199,7 @@ def records_of(study: Study, folder: Path) -> Path:
 
 def write_study(
     study: Study,
-    outcomes: Sequence[Outcome],
+    results: Sequence[TrialResult],
     runs: Path,
     folder: Path,
     *,
@@ -216,13 +218,13 @@ def write_study(
         planned: all trials that there are to be.
         notes: what to say before the tables.
     """
-    pictures = study.figures(outcomes, runs, make_folder(folder / study.name))
+    figure_files = study.figures(results, runs, make_folder(folder / study.name))
     path, page = folder / f"{study.name}.json", folder / f"{study.name}.md"
-    results = write_results(study, outcomes, path, command=command, planned=len(planned))
-    tables = study_tables(results["rows"], study.tables)
-    shown = {row["data"] for row in results["rows"] if row["seeds"]}
-    cores = results["machine"]["core_minutes"]
-    made = {outcome.trial for outcome in outcomes}
+    content = write_results(study, results, path, command=command, planned=len(planned))
+    tables = study_tables(content["rows"], study.tables)
+    shown = {row["data"] for row in content["rows"] if row["seeds"]}
+    cores = content["machine"]["core_minutes"]
+    made = {result.trial for result in results}
     missing = Counter(trial.title for trial in planned if trial not in made)
     share = ""
     if missing:
@@ -240,7 +242,8 @@ def write_study(
     for table in tables:
         parts += [f"## {table.title}", to_markdown(table)]
     parts += [
-        f"## {caption}\n\n![{caption}]({file.relative_to(folder)})" for caption, file in pictures
+        f"## {caption}\n\n![{caption}]({file.relative_to(folder)})"
+        for caption, file in figure_files
     ]
     write_atomically(page, ("\n\n".join(parts) + "\n").encode())
     return path, page, tables

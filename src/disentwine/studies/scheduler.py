@@ -17,9 +17,9 @@ from disentwine.runs.fit import train_recipe
 from disentwine.runs.provenance import commit, versions
 from disentwine.runs.run import SCORES, Run, load_run
 from disentwine.runs.storage import canonical_json, make_folder, write_atomically
-from disentwine.studies.learning_curves import Watch, read_course, recorded
+from disentwine.studies.learning_curves import Watch, read_learning_curve, recorded
 from disentwine.studies.records import copied_from_elsewhere, read_trial
-from disentwine.studies.trial import Baseline, Outcome, Trial
+from disentwine.studies.trial import Baseline, Trial, TrialResult
 from disentwine.studies.workers import end_if_stopped, end_worker, workers
 
 Measure = Callable[[Any], Sequence[Score]]
@@ -40,7 +40,7 @@ def run_trials(
     records: Path | None = None,
     on_trial: Callable[[Trial], None] | None = None,
     progress: bool | None = None,
-) -> list[Outcome]:
+) -> list[TrialResult]:
     """Train and measure every trial, `jobs` at a time, one thread each.
 
     A finished trial is read, not made again; an interrupted one goes on where it was; one that
@@ -61,12 +61,12 @@ def run_trials(
         progress: show the bar; by default on a terminal only.
     """
     failed: dict[Trial, BaseException] = {}
-    outcomes: dict[Trial, Outcome] = {}
+    results: dict[Trial, TrialResult] = {}
     begun_with = _begun_with(trials, runs, records)
     waiting, suspects = list(trials), set[Trial]()
     bar = ProgressBar(label, total=len(trials), show=progress)
 
-    def begin(pool: Executor, trial: Trial) -> Future[Outcome]:
+    def begin(pool: Executor, trial: Trial) -> Future[TrialResult]:
         weights = trial in begun_with
         known = None if weights else read_trial(trial, runs, records)
         if known is not None:
@@ -82,7 +82,7 @@ def run_trials(
 
     def make_waiting(pool: Executor) -> list[Trial]:
         """Make what waits; returns what was lost, where a process that died took the pool with it."""
-        running: dict[Future[Outcome], Trial] = {}
+        running: dict[Future[TrialResult], Trial] = {}
         try:
             while waiting or running:
                 for trial in _next(waiting, running.values(), suspects, jobs):
@@ -94,7 +94,7 @@ def run_trials(
                         raise error
                     trial = running.pop(future)
                     if error is None:
-                        outcomes[trial] = future.result()
+                        results[trial] = future.result()
                     end(trial, error)
         except BrokenProcessPool:
             return list(running.values())
@@ -118,7 +118,7 @@ def run_trials(
             f"{len(failed)} of {len(trials)} trainings failed, the others are kept in {runs}:\n  "
             + "\n  ".join(reasons)
         )
-    return [outcomes[trial] for trial in trials]
+    return [results[trial] for trial in trials]
 
 
 def _next(
@@ -148,9 +148,9 @@ def _begun_with(trials: Sequence[Trial], runs: Path, records: Path | None) -> se
     return found
 
 
-def _done(known: Outcome) -> Future[Outcome]:
+def _done(known: TrialResult) -> Future[TrialResult]:
     """A task that is made already: a process would take seconds to find that out."""
-    done: Future[Outcome] = Future()
+    done: Future[TrialResult] = Future()
     done.set_result(known)
     return done
 
@@ -162,7 +162,7 @@ def make_trial(
     watch: Watch | None = None,
     records: Path | None = None,
     weights: bool = False,
-) -> Outcome:
+) -> TrialResult:
     """Train and measure one trial in this process, or read what was measured before.
 
     Arguments:
@@ -185,22 +185,22 @@ def _made(
     watch: Watch | None,
     records: Path | None,
     weights: bool,
-) -> Outcome:
+) -> TrialResult:
     known = read_trial(trial, runs, records)
     if known is not None:
         if weights:
-            _subject(trial, runs, watch)
+            _train_or_load(trial, runs, watch)
         return known
-    subject, folder = _subject(trial, runs, watch), trial.folder(runs)
+    measured, folder = _train_or_load(trial, runs, watch), trial.folder(runs)
     start = time.process_time()
-    scores = [to_json(score) for score in measure(subject)]
-    minutes = (_seconds(subject) + time.process_time() - start) / 60
+    scores = [to_json(score) for score in measure(measured)]
+    minutes = (_seconds(measured) + time.process_time() - start) / 60
     record = {"scores": scores, "minutes": minutes, "versions": versions(), "commit": commit()}
     write_atomically(make_folder(folder) / SCORES, canonical_json(record))
-    return Outcome(trial, tuple(scores), minutes, read_course(folder))
+    return TrialResult(trial, tuple(scores), minutes, read_learning_curve(folder))
 
 
-def _subject(trial: Trial, runs: Path, watch: Watch | None) -> Run | Baseline:
+def _train_or_load(trial: Trial, runs: Path, watch: Watch | None) -> Run | Baseline:
     recipe, folder = trial.read_recipe(runs), trial.folder(runs)
     if trial.baseline:
         return Baseline(trial.baseline, recipe)
@@ -216,9 +216,11 @@ def _subject(trial: Trial, runs: Path, watch: Watch | None) -> Run | Baseline:
     return train_recipe(recipe, folder, progress=False, hook=hook)
 
 
-def _seconds(subject: Run | Baseline) -> float:
+def _seconds(measured: Run | Baseline) -> float:
     """Of training: of the processor where they were recorded, else by the clock."""
-    if isinstance(subject, Baseline):
+    if isinstance(measured, Baseline):
         return 0.0
-    course = read_course(subject.path)
-    return float(course[-1]["seconds"] if course else subject.status.get("seconds", 0.0))
+    learning_curve = read_learning_curve(measured.path)
+    return float(
+        learning_curve[-1]["seconds"] if learning_curve else measured.status.get("seconds", 0.0)
+    )

@@ -16,7 +16,7 @@ from disentwine.runs.storage import write_atomically
 from disentwine.studies.learning_curves import Watch
 from disentwine.studies.scheduler import Measure
 from disentwine.studies.tables import Column
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
 Profile = Literal["smoke", "paper"]
 
@@ -25,7 +25,7 @@ Published = Mapping[tuple[str, ...], float]
 units."""
 
 
-def nothing_more(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def no_derived_rows(results: Sequence[TrialResult]) -> list[TrialResult]:
     """No rows beside those of the trials."""
     return []
 
@@ -40,13 +40,13 @@ class Study:
         trials: what is trained in a profile with these seeds.
         measure: what is measured of each run.
         published: the paper's numbers.
-        others: numbers that papers have of what is not trained here, by (system, data, metric, note):
+        published_only: numbers that papers have of what is not trained here, by (system, data, metric, note):
             rows of their own, without a value of ours.
         tables: what it shows for each data set, by title.
         figures: draws pictures into a folder from the outcomes and the folder of all runs; returns
             (caption, file) of each.
         watch: what is measured at every checkpoint, if anything.
-        more: rows made of other rows, such as the best setting of a system.
+        derived_rows: rows made of other rows, such as the best setting of a system.
         stages: how many stages are made where nobody asks for more; all when none.
         runs: name of the folders of runs and of records, where studies share trainings; its own name by
             default.
@@ -60,24 +60,24 @@ class Study:
     measure: Mapping[Profile, Measure]
     published: Published
     tables: Mapping[str, Sequence[Column]]
-    figures: Callable[[Sequence[Outcome], Path, Path], list[tuple[str, Path]]]
+    figures: Callable[[Sequence[TrialResult], Path, Path], list[tuple[str, Path]]]
     watch: Mapping[Profile, Watch] = field(default_factory=dict)
-    more: Callable[[Sequence[Outcome]], list[Outcome]] = nothing_more
+    derived_rows: Callable[[Sequence[TrialResult]], list[TrialResult]] = no_derived_rows
     stages: int | None = None
     runs: str = ""
-    others: Published = field(default_factory=dict)
+    published_only: Published = field(default_factory=dict)
     notes: Sequence[str] = ()
     dataset_notes: Mapping[str, str] = field(default_factory=dict)
 
 
-def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[str, Any]]:
+def result_rows(results: Sequence[TrialResult], published: Published) -> list[dict[str, Any]]:
     """One row for each system, data set, metric and number of images: mean and spread over seeds."""
-    grouped: dict[tuple[Any, ...], list[tuple[Outcome, Mapping[str, Any]]]] = {}
-    for outcome in outcomes:
-        trial = outcome.trial
-        for score in outcome.scores:
+    grouped: dict[tuple[Any, ...], list[tuple[TrialResult, Mapping[str, Any]]]] = {}
+    for result in results:
+        trial = result.trial
+        for score in result.scores:
             key = (trial.system, trial.data, trial.note, score["name"], score["n"])
-            grouped.setdefault(key, []).append((outcome, score))
+            grouped.setdefault(key, []).append((result, score))
     rows = []
     for (system, data, note, metric, n), found in grouped.items():
         values = [score["value"] for _, score in found]
@@ -92,11 +92,11 @@ def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[
                 "noise_floor": statistics.fmean(floors) if floors else None,
                 "n": n,
                 "seeds": len(values),
-                "of_seeds": [outcome.trial.seed for outcome, _ in found],
+                "of_seeds": [result.trial.seed for result, _ in found],
                 "paper": published.get(
                     (system, data, metric, note), published.get((system, data, metric))
                 ),
-                "minutes": statistics.fmean(outcome.minutes for outcome, _ in found),
+                "minutes": statistics.fmean(result.minutes for result, _ in found),
                 "recipe": found[0][0].trial.command,
                 "note": note,
             }
@@ -104,7 +104,7 @@ def result_rows(outcomes: Sequence[Outcome], published: Published) -> list[dict[
     return rows
 
 
-def published_rows(others: Published, data: Collection[str]) -> list[dict[str, Any]]:
+def published_rows(published_only: Published, data: Collection[str]) -> list[dict[str, Any]]:
     """Rows of what is not trained here, on some data sets: a paper's number and none of ours.
 
     >>> (row,) = published_rows({("iwae", "mnist", "log-likelihood", "2 layers"): -85.33}, {"mnist"})
@@ -127,19 +127,19 @@ def published_rows(others: Published, data: Collection[str]) -> list[dict[str, A
             "recipe": "none: published only",
             "note": f"{note}, published only",
         }
-        for (system, of, metric, note), number in others.items()
+        for (system, of, metric, note), number in published_only.items()
         if of in data
     ]
 
 
 def write_results(
-    study: Study, outcomes: Sequence[Outcome], path: Path, *, command: str, planned: int
+    study: Study, results: Sequence[TrialResult], path: Path, *, command: str, planned: int
 ) -> dict[str, Any]:
     """Write `<study>.json`: what was measured, by which command, with which versions, on what.
 
     Trainings may be older than the commit that writes: each trial's record keeps its own.
     """
-    results = {
+    content = {
         "study": study.name,
         "command": command,
         "versions": versions(),
@@ -147,13 +147,13 @@ def write_results(
         "machine": {
             "cpu": platform.machine(),
             "cores": os.cpu_count(),
-            "core_minutes": round(sum(outcome.minutes for outcome in outcomes), 1),
+            "core_minutes": round(sum(result.minutes for result in results), 1),
         },
-        "trials": {"finished": len(outcomes), "planned": planned},
+        "trials": {"finished": len(results), "planned": planned},
         "rows": [
-            *result_rows([*outcomes, *study.more(outcomes)], study.published),
-            *published_rows(study.others, {outcome.trial.data for outcome in outcomes}),
+            *result_rows([*results, *study.derived_rows(results)], study.published),
+            *published_rows(study.published_only, {result.trial.data for result in results}),
         ],
     }
-    write_atomically(path, json.dumps(results, indent=1, allow_nan=False).encode() + b"\n")
-    return results
+    write_atomically(path, json.dumps(content, indent=1, allow_nan=False).encode() + b"\n")
+    return content

@@ -16,7 +16,7 @@ from disentwine.errors import DataError
 from disentwine.runs.recipe import Recipe, read_recipe
 from disentwine.runs.run import Run, is_run, load_run
 from disentwine.runs.storage import canonical_json
-from disentwine.studies.learning_curves import Course
+from disentwine.studies.learning_curves import LearningCurve
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _quoted(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialResult:
     """What one trial measured.
 
     Arguments:
@@ -116,7 +116,7 @@ class Outcome:
     trial: Trial
     scores: tuple[Mapping[str, Any], ...]
     minutes: float
-    course: Course = ()
+    learning_curve: LearningCurve = ()
 
 
 @dataclass(frozen=True)

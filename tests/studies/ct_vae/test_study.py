@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from disentwine.studies.ct_vae import figures as action_pictures
+from disentwine.studies.ct_vae import figures as action_figures
 from disentwine.studies.ct_vae.measures import SIAMESE, measure
 from disentwine.studies.ct_vae.study import (
     CTVAE,
@@ -18,12 +18,12 @@ from disentwine.studies.ct_vae.study import (
     SINGLE,
     VARIANTS,
     WEIGHED,
+    derived_rows,
     figures,
-    more,
 )
 from disentwine.studies.scheduler import make_trial
 from disentwine.studies.study import result_rows
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
 TINY = (
     "data.hues=2",
@@ -50,8 +50,8 @@ def test_the_baselines_are_rows_of_their_own() -> None:
     assert {t.data for t in trials if t.baseline} == {t.data for t in trials if not t.baseline}
     scores = score("action-accuracy", 0.8, 0.2), score("factor-accuracy", 0.9, 0.4)
     told = (score("action-accuracy", 0.95, 0.2),)
-    outcomes = [Outcome(trial, scores, 1.0), Outcome(alone, told, 0.25)]
-    rows = result_rows([*outcomes, *more(outcomes)], PUBLISHED)
+    results = [TrialResult(trial, scores, 1.0), TrialResult(alone, told, 0.25)]
+    rows = result_rows([*results, *derived_rows(results)], PUBLISHED)
     found = {(row["system"], row["metric"]): row for row in rows}
     assert found["siamese network", "action-accuracy"]["value"] == 0.95
     assert found["commonest action", "factor-accuracy"]["value"] == 0.4
@@ -77,7 +77,7 @@ def test_accuracies_are_weighed_as_the_papers_pairs_are() -> None:
         "details": {"names": names, "confusion": confusion}
     }
     trial = Trial("ct-vae", "cars3d", 0, "ct-vae-cars3d")
-    rows = result_rows(more([Outcome(trial, (told,), 1.0)]), {})
+    rows = result_rows(derived_rows([TrialResult(trial, (told,), 1.0)]), {})
     (found,) = [row for row in rows if row["metric"] == WEIGHED]
     assert found["system"] == "ct-vae"
     assert found["value"] == pytest.approx((30 * 6 / 8 + 6 + 1) / 37)
@@ -109,29 +109,29 @@ def test_the_papers_table_comes_first() -> None:
 def test_pictures_are_of_the_first_seed_that_can_be_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[int] = []
+    loaded: list[int] = []
     monkeypatch.setattr(
-        action_pictures,
+        action_figures,
         "_draw_repeated",
-        lambda picture, runs: opened.extend(runs.values()) or [picture],
+        lambda figure_file, runs: loaded.extend(runs.values()) or [figure_file],
     )
     there = {("cars3d", 1): 1, ("cars3d", 2): 2}
     monkeypatch.setattr(Trial, "finished_run", lambda self, _: there.get((self.data, self.seed)))
-    outcomes = []
+    results = []
     for seed in (0, 1, 2):
         told = score("action-accuracy", 1.0, 0.2) | {"details": {}}
         if seed > 0:
             told["details"] = {"names": ["+x", "-x"], "confusion": [[seed, 0], [0, 1]]}
-        outcomes.append(Outcome(Trial("ct-vae", "cars3d", seed, "ct-vae-cars3d"), (told,), 1.0))
-    ((_, path),) = action_pictures.repeated_pictures(outcomes, tmp_path, tmp_path)
+        results.append(TrialResult(Trial("ct-vae", "cars3d", seed, "ct-vae-cars3d"), (told,), 1.0))
+    ((_, path),) = action_figures.repeated_figures(results, tmp_path, tmp_path)
     assert path.name == "repeated-cars3d.png"
-    assert opened == [1]
+    assert loaded == [1]
     counted: list[Any] = []
-    matrix = action_pictures.confusion_matrix
+    matrix = action_figures.confusion_matrix
     monkeypatch.setattr(
-        action_pictures, "confusion_matrix", lambda *told: counted.append(told[0]) or matrix(*told)
+        action_figures, "confusion_matrix", lambda *told: counted.append(told[0]) or matrix(*told)
     )
-    ((_, path),) = action_pictures.confusion_pictures(outcomes, tmp_path)
+    ((_, path),) = action_figures.confusion_figures(results, tmp_path)
     assert path.is_file()
     assert counted == [[[1, 0], [0, 1]]]
 
@@ -148,17 +148,17 @@ def test_everything_is_measured_and_drawn(tmp_path: Path, labels: str) -> None:
         "ct-vae-shapes3d",
         (*TINY, f"model.labels={labels}", *unnamed),
     )
-    quick = partial(measure, most=12, reader_steps=1, siamese_steps=1)
-    outcome = make_trial(trial, tmp_path, quick)
+    quick = partial(measure, most=12, probe_steps=1, action_probe_steps=1)
+    result = make_trial(trial, tmp_path, quick)
     alone = make_trial(replace(trial, system=SIAMESE, baseline=SIAMESE), tmp_path, quick)
     told = {"action-accuracy", "factor-accuracy"}
     assert {s["name"] for s in alone.scores} == told | {f"{name}-unseen" for name in told}
-    names = {found["name"] for found in outcome.scores}
+    names = {found["name"] for found in result.scores}
     columns = {column.metric for table in CTVAE.tables.values() for column in table}
     # A reader of one update can read nothing, so nothing is told of what moved.
     told = {name for name in columns if not name.startswith(("action-leak", "action-error"))}
     assert told <= names
     assert not {"action-leak", "action-error"} & names
-    drawn = figures([outcome, alone], tmp_path, tmp_path)
-    assert len(drawn) == 3
-    assert all(path.stat().st_size > 1000 for _, path in drawn)
+    written = figures([result, alone], tmp_path, tmp_path)
+    assert len(written) == 3
+    assert all(path.stat().st_size > 1000 for _, path in written)

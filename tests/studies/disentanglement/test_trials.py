@@ -14,16 +14,16 @@ from disentwine.data.synthetic.shapes2d import SPEC
 from disentwine.studies.disentanglement import beta_vae as betavae
 from disentwine.studies.disentanglement import dip_vae as dipvae
 from disentwine.studies.disentanglement.dip_vae import ROWS, attribute_trials
-from disentwine.studies.disentanglement.figures import course_pictures, trade_off_picture
+from disentwine.studies.disentanglement.figures import learning_curve_figures, trade_off_figures
 from disentwine.studies.disentanglement.measures import attribute_scores, best_setting, code_scores
-from disentwine.studies.disentanglement.trials import annealed, training, woken
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.disentanglement.trials import annealed, training, with_reset_latents
+from disentwine.studies.trial import Trial, TrialResult
 
 
 @pytest.fixture(params=[betavae, dipvae], ids=["betavae", "dipvae"])
 def study(request, monkeypatch):
     """Its trials where dSprites' grid is at hand."""
-    monkeypatch.setattr(request.param, "data_at_hand", lambda: ["dsprites-grid", "shapes2d"])
+    monkeypatch.setattr(request.param, "available_data", lambda: ["dsprites-grid", "shapes2d"])
     return request.param
 
 
@@ -49,14 +49,14 @@ def test_the_first_stage_has_every_seed_of_what_is_drawn_at_random(study):
 def test_studies_share_trainings(monkeypatch, tmp_path):
     folders = []
     for module in (betavae, dipvae):
-        monkeypatch.setattr(module, "data_at_hand", lambda: ["shapes2d"])
+        monkeypatch.setattr(module, "available_data", lambda: ["shapes2d"])
         folders.append({t.folder(tmp_path).name for t in module.trials("paper", (0, 1))})
     shared = {name.rsplit("-", 2)[0] for name in folders[0] & folders[1]}
     assert {"shapes2d-vae", "shapes2d-beta-vae-beta-4"} <= shared
 
 
 def test_large_penalties_are_estimated_from_large_batches(monkeypatch):
-    monkeypatch.setattr(dipvae, "data_at_hand", lambda: ["shapes2d"])
+    monkeypatch.setattr(dipvae, "available_data", lambda: ["shapes2d"])
     for trial in dipvae.trials("paper", (0,)):
         recipe = trial.read_recipe()
         weight = recipe.model.get("lambda_od", 0)
@@ -93,7 +93,7 @@ def test_images_are_taken_from_everywhere():
     assert np.ptp(np.diff(chosen)) <= 3
 
 
-def outcome(note, seed=0, system="dip-vae-i", **scores):
+def result(note, seed=0, system="dip-vae-i", **scores):
     found = [
         {
             "name": name.replace("_", "-"),
@@ -110,52 +110,48 @@ def outcome(note, seed=0, system="dip-vae-i", **scores):
         if score["name"].startswith("validated-")
     ]
     trial = Trial(system, "shapes2d", seed, "beta-vae-shapes2d", note=note)
-    return Outcome(trial, tuple(found), minutes=1.0)
+    return TrialResult(trial, tuple(found), minutes=1.0)
 
 
 def test_a_setting_is_chosen_on_the_validation_split():
-    outcomes = [
-        outcome(
+    results = [
+        result(
             "lambda 1", z_diff=0.99, validated_z_diff=0.99, validated_reconstruction_error=0.001
         ),
-        outcome(
-            "lambda 2", z_diff=0.99, validated_z_diff=0.8, validated_reconstruction_error=0.002
-        ),
-        outcome(
+        result("lambda 2", z_diff=0.99, validated_z_diff=0.8, validated_reconstruction_error=0.002),
+        result(
             "lambda 2", 1, z_diff=0.99, validated_z_diff=0.9, validated_reconstruction_error=0.001
         ),
-        outcome(
-            "lambda 5", z_diff=0.95, validated_z_diff=0.9, validated_reconstruction_error=0.010
-        ),
-        outcome(
+        result("lambda 5", z_diff=0.95, validated_z_diff=0.9, validated_reconstruction_error=0.010),
+        result(
             "lambda 5", 1, z_diff=0.7, validated_z_diff=0.9, validated_reconstruction_error=0.010
         ),
     ]
-    free = best_setting(outcomes, "dip-vae-i", by="z-diff")
+    free = best_setting(results, "dip-vae-i", by="z-diff")
     assert [(o.trial.note, o.trial.seed) for o in free] == [("lambda 5", 0), ("lambda 5", 1)]
-    bound = best_setting(outcomes, "dip-vae-i", by="z-diff", error_at_most=0.0025)
+    bound = best_setting(results, "dip-vae-i", by="z-diff", error_at_most=0.0025)
     assert [(o.trial.note, o.trial.seed) for o in bound] == [("lambda 2", 0), ("lambda 2", 1)]
     assert {o.trial.system for o in bound} == {"dip-vae-i, best z-diff at error <= 0.0025"}
-    assert best_setting(outcomes, "dip-vae-i", by="z-diff", error_at_most=0.0005) == []
-    assert best_setting(outcomes[1:3], "dip-vae-i", by="z-diff") == []  # nothing to choose from
+    assert best_setting(results, "dip-vae-i", by="z-diff", error_at_most=0.0005) == []
+    assert best_setting(results[1:3], "dip-vae-i", by="z-diff") == []  # nothing to choose from
 
 
 def test_the_trade_off_is_drawn_beside_the_papers(tmp_path, monkeypatch):
-    drawn = []
+    written = []
     from disentwine import figures
 
-    monkeypatch.setattr(figures, "trade_off", drawn.append)
+    monkeypatch.setattr(figures, "trade_off", written.append)
     monkeypatch.setattr(figures, "save_figure", lambda figure, path: path)
-    outcomes = [
-        outcome("", system="vae", z_diff_no_shape_svm=0.8, sap=0.1, reconstruction_error=0.002),
-        outcome(
+    results = [
+        result("", system="vae", z_diff_no_shape_svm=0.8, sap=0.1, reconstruction_error=0.002),
+        result(
             "beta 4",
             system="beta-vae",
             z_diff_no_shape_svm=0.9,
             sap=0.2,
             reconstruction_error=0.003,
         ),
-        outcome(
+        result(
             "beta 4 long",
             system="beta-vae",
             z_diff_no_shape_svm=0.9,
@@ -163,27 +159,29 @@ def test_the_trade_off_is_drawn_beside_the_papers(tmp_path, monkeypatch):
             reconstruction_error=0.003,
         ),
     ]
-    trade_off_picture(outcomes, dipvae.PUBLISHED, tmp_path)
-    ours, theirs = drawn[0]
+    trade_off_figures(results, dipvae.PUBLISHED, tmp_path)
+    ours, theirs = written[0]
     assert (ours.name, list(ours.settings), ours.published) == ("beta-vae", [1, 4], False)
     assert list(theirs.errors) == [0.0017, 0.0032]
     assert theirs.published
 
 
 def test_the_course_of_what_is_woken_begins_where_its_start_ended(tmp_path, monkeypatch):
-    drawn = []
+    written = []
     from disentwine import figures
 
-    monkeypatch.setattr(figures, "course_curves", lambda courses, **options: drawn.extend(courses))
+    monkeypatch.setattr(figures, "score_curves", lambda curves, **options: written.extend(curves))
     monkeypatch.setattr(figures, "save_figure", lambda figure, path: path)
-    course = [{"step": s, "seconds": 60.0 * s, "scores": {"sap": s / 10}} for s in range(3)]
-    start = replace(outcome("beta 16", system="beta-vae annealed"), course=course)
-    after = outcome("beta 4", system="beta-vae woken")
-    woken = replace(after, trial=replace(after.trial, after=start.trial), course=course)
-    course_pictures([start, woken], tmp_path)
-    assert [(c.name, list(c.at)) for c in drawn] == [
+    learning_curve = [{"step": s, "seconds": 60.0 * s, "scores": {"sap": s / 10}} for s in range(3)]
+    start = replace(result("beta 16", system="beta-vae annealed"), learning_curve=learning_curve)
+    after = result("beta 4", system="beta-vae reset latents")
+    reset = replace(
+        after, trial=replace(after.trial, after=start.trial), learning_curve=learning_curve
+    )
+    learning_curve_figures([start, reset], tmp_path)
+    assert [(c.name, list(c.at)) for c in written] == [
         ("beta-vae annealed beta 16", [1, 2]),
-        ("beta-vae woken beta 4", [3, 4]),
+        ("beta-vae reset latents beta 4", [3, 4]),
     ]
 
 
@@ -218,27 +216,27 @@ def test_an_annealed_training_differs_in_its_first_weight_alone():
 
 def test_a_woken_training_is_the_plain_one_begun_with_another():
     plain, start = (training(name, "shapes2d", 0) for name in ("dip-vae-i", "beta-vae"))
-    trial = woken(plain, after=start)
+    trial = with_reset_latents(plain, after=start)
     recipes = [each.read_recipe() for each in (plain, trial)]
     changed = {"start_beta", "warm_up_steps"}
     assert {k for k, v in recipes[1].model.items() if recipes[0].model.get(k) != v} == changed
     assert recipes[1].model["start_beta"] == 0
     assert recipes[1].training["reset_inactive_latents"] is True
     assert recipes[1].training["start"] == str(start.folder(Path()))
-    assert trial.system == "dip-vae-i woken"
-    one = woken(plain, after=start, units=1)
+    assert trial.system == "dip-vae-i reset latents"
+    one = with_reset_latents(plain, after=start, latents=1)
     assert one.read_recipe().to_yaml() == trial.read_recipe().to_yaml().replace(
         "reset_inactive_latents: true", "reset_inactive_latents: 1"
     )
-    assert one.system == "dip-vae-i 1 woken"
-    longer = woken(plain, after=start, times=2).read_recipe()
+    assert one.system == "dip-vae-i 1 reset latent"
+    longer = with_reset_latents(plain, after=start, times=2).read_recipe()
     assert longer.training == recipes[1].training | {"steps": 2 * recipes[0].training["steps"]}
     assert longer.model == recipes[1].model
 
 
 @pytest.mark.parametrize("module", [betavae, dipvae])
 def test_woken_trainings_come_with_what_they_begin_with(module, monkeypatch):
-    monkeypatch.setattr(module, "data_at_hand", lambda: ["shapes2d"])
+    monkeypatch.setattr(module, "available_data", lambda: ["shapes2d"])
     made = module.trials("paper", (0, 1))
     begun = [trial for trial in made if trial.after is not None]
     assert {trial.seed for trial in begun} == {0, 1}
@@ -249,8 +247,8 @@ def test_woken_trainings_come_with_what_they_begin_with(module, monkeypatch):
 
 def test_the_row_of_a_best_setting_does_not_tell_costs_again():
     names = {"validated_z_diff": 0.9, "seconds_per_1000_steps": 30.0, "sap_after_10_minutes": 0.1}
-    outcomes = [outcome(note, z_diff=0.9, **names) for note in ("lambda 1", "lambda 2")]
-    (best,) = best_setting(outcomes, "dip-vae-i", by="z-diff")
+    results = [result(note, z_diff=0.9, **names) for note in ("lambda 1", "lambda 2")]
+    (best,) = best_setting(results, "dip-vae-i", by="z-diff")
     told = {score["name"] for score in best.scores}
     assert "z-diff" in told
     assert not told & {"seconds-per-1000-steps", "sap-after-10-minutes"}

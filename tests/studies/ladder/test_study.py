@@ -12,7 +12,7 @@ from disentwine.core.score import Score
 from disentwine.data import Arrays
 from disentwine.models import LadderVAE
 from disentwine.studies.ladder import (
-    figures as ladder_pictures,
+    figures as ladder_figures,
 )
 from disentwine.studies.ladder import (
     measures as ladder_measures,
@@ -20,7 +20,7 @@ from disentwine.studies.ladder import (
 from disentwine.studies.ladder import (
     study as ladder,
 )
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
 PAPER = ladder.trials("paper", (0, 1, 2))
 DEEPEST = "64-32-16-8-4"
@@ -30,7 +30,7 @@ def test_every_published_number_has_its_trial_or_is_marked_as_published_only():
     published = {(s, data, note) for s, data, _, note in ladder.PUBLISHED}
     made = {(t.system, t.data, t.note) for t in PAPER}
     assert published <= made
-    assert not {(s, data, note) for s, data, _, note in ladder.OTHERS} & made
+    assert not {(s, data, note) for s, data, _, note in ladder.PUBLISHED_ONLY} & made
     assert {(t.system, t.data, t.note) for t in PAPER if t.stage in (1, 3)} <= published
 
 
@@ -79,39 +79,42 @@ def test_pictures_compare_what_was_trained_alike():
     """The long ladder has no like; of 20,000 updates there are two systems."""
     short = f"{DEEPEST}, 20,000 steps"
     made = [("ladder-vae", DEEPEST), ("ladder-vae", short), ("vae", short), ("vae", "64")]
-    outcomes = [
-        Outcome(Trial(system, "mnist", 0, "ladder-vae-mnist", note=note), (), 1.0)
+    results = [
+        TrialResult(Trial(system, "mnist", 0, "ladder-vae-mnist", note=note), (), 1.0)
         for system, note in made
     ]
-    (compared,) = ladder_pictures._compared(outcomes).values()
+    (compared,) = ladder_figures._compared(results).values()
     assert [o.trial.note for o in compared.values()] == [short, short]
-    (deepest,) = ladder_pictures._deepest(outcomes).values()
+    (deepest,) = ladder_figures._deepest(results).values()
     assert list(deepest) == ["ladder-vae", "ladder-vae, 20,000 steps", "vae, 20,000 steps"]
 
 
 def test_courses_are_drawn_without_weights_of_those_that_have_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(ladder_pictures, "_training_images", lambda data: 256)
+    monkeypatch.setattr(ladder_figures, "_training_images", lambda data: 256)
     shown = {}
-    monkeypatch.setattr(ladder_pictures.figures, "save_figure", lambda figure, path: path)
+    monkeypatch.setattr(ladder_figures.figures, "save_figure", lambda figure, path: path)
     monkeypatch.setattr(
-        ladder_pictures.figures,
+        ladder_figures.figures,
         "activity_over_training",
         lambda activity, **more: shown.update(activity=activity, **more),
     )
     monkeypatch.setattr(
-        ladder_pictures.figures, "course_curves", lambda courses, **more: shown.update(of=courses)
+        ladder_figures.figures, "score_curves", lambda curves, **more: shown.update(of=curves)
     )
     long, _, *others = ladder.trials("smoke", [0])[:3]
     scores = {"train": -2.0, "validation": -3.0, "unit-kl": [0.5] * 12}
-    course = [{"step": step, "scores": scores} for step in (0, 10, 20)]
-    outcomes = [Outcome(long, (), 1.0), *(Outcome(other, (), 1.0, course) for other in others)]
-    assert len(ladder_pictures.activity_pictures(outcomes, tmp_path)) == 1
-    assert len(ladder_pictures.course_pictures(outcomes, tmp_path)) == 1
+    learning_curve = [{"step": step, "scores": scores} for step in (0, 10, 20)]
+    results = [
+        TrialResult(long, (), 1.0),
+        *(TrialResult(other, (), 1.0, learning_curve) for other in others),
+    ]
+    assert len(ladder_figures.activity_figures(results, tmp_path)) == 1
+    assert len(ladder_figures.learning_curve_figures(results, tmp_path)) == 1
     (system,) = {other.system for other in others}
     assert {name: values.shape for name, values in shown["activity"].items()} == {system: (3, 12)}
     assert shown["layers"][system] == [1] * 8 + [2] * 4
     assert [curve.name for curve in shown["of"]] == [system]
-    assert ladder_pictures.activity_pictures(outcomes[:1], tmp_path) == []
+    assert ladder_figures.activity_figures(results[:1], tmp_path) == []
 
 
 def test_a_unit_is_active_by_what_it_carries_along_draws():
@@ -133,7 +136,7 @@ def test_a_unit_is_active_by_what_it_carries_along_draws():
     expected = 0.5 * (1.5**2 + 0.5 - 1 + math.log(2))
     np.testing.assert_allclose(kl, [expected, 0, 0, 0, 0], atol=1e-4)
     # Maps of classes are of draws: a layer that says nothing is a cloud, not its means' last digits.
-    _, top = ladder_pictures.drawn_latents(
+    _, top = ladder_figures.sampled_latents(
         SimpleNamespace(model=model, dataset=shapes), np.arange(50)
     )
     np.testing.assert_allclose(top.std(0), 1, atol=4.5 * (2 * 50) ** -0.5)

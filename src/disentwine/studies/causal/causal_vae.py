@@ -17,25 +17,24 @@ from disentwine.core.score import Score
 from disentwine.core.types import FloatArray
 from disentwine.evaluation.effects import effect_scores
 from disentwine.evaluation.evaluate import LIMIT, evaluate
-from disentwine.evaluation.probes import CONCEPT_PROBE_STEPS as STEPS_OF_READER
-from disentwine.evaluation.probes import Reader, train_concept_probe
+from disentwine.evaluation.probes import CONCEPT_PROBE_STEPS, Reader, train_concept_probe
 from disentwine.metrics.disentanglement.mic_tic import mine
 from disentwine.runs.recipe import Recipe
 from disentwine.runs.run import Run
-from disentwine.studies.causal.graph_learning import learning_pictures
+from disentwine.studies.causal.graph_learning import graph_learning_figures
 from disentwine.studies.figures import (
-    effect_pictures,
-    graph_pictures,
-    intervention_pictures,
-    score_picture,
+    effect_figures,
+    graph_figures,
+    intervention_figures,
+    score_figures,
 )
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
-SNAPPED = "flow-snapped"
+FLOW_SNAPPED = "flow-snapped"
 
-REMARKS = (
+NOTES = (
     "*How to read it.* Error over that of reconstructions says what an intervention adds, and not how good "
     "a picture is: a model that paints badly has a low one. Look at the share of doing nothing, and at the "
     "error itself, beside it. *Read back*: by a network trained on true images, in standard deviations of "
@@ -52,8 +51,8 @@ REMARKS = (
     "say why.",
 )
 
-DATA_REMARKS = {
-    SNAPPED: "*flow-snapped*: the scenes of flow with water and hole ending at whole pixels "
+DATASET_NOTES = {
+    FLOW_SNAPPED: "*flow-snapped*: the scenes of flow with water and hole ending at whole pixels "
     "(`data.pixel_snapping=true`), as in their authors' images: "
     "the water itself then does not show how high it is "
     "between two of them (`benchmarks/support.py` measures what this costs who sees it alone; the jet tells "
@@ -92,9 +91,9 @@ class Row:
 
 DECAY = ("training.learning_rate=.003", "training.final_learning_rate=.0001")
 
-CLOSE = ("model.label_std=.1", *DECAY)
+LABEL_STD = ("model.label_std=.1", *DECAY)
 
-CLOSE_NOTE = "labels tied closely"
+LABEL_STD_NOTE = "label std 0.1"
 """The paper's own prior, N(u, 1), ties codes to labels by a few nats, where pixels weigh hundreds."""
 
 ROWS = (
@@ -103,9 +102,9 @@ ROWS = (
         2200,
         ("training.learning_rate=.003", "training.final_learning_rate=.00002"),
     ),
-    Row("causal-vae", 2000, CLOSE, CLOSE_NOTE),
+    Row("causal-vae", 2000, LABEL_STD, LABEL_STD_NOTE),
     Row("causal-vae", 1000),
-    Row("condition-vae", 1800, CLOSE, CLOSE_NOTE),
+    Row("condition-vae", 1800, LABEL_STD, LABEL_STD_NOTE),
     Row("condition-vae", 1000),
     Row("causal-gan", 1500, note="graph given"),
     Row(
@@ -123,20 +122,20 @@ ROWS = (
 )
 """Updates are as many as let all rows together take less than an hour on two cores."""
 
-QUICKLY = {"ladder-vae": ("model.warm_up_steps=10",)}
+SMOKE_MEASURE = {"ladder-vae": ("model.warm_up_steps=10",)}
 """What a quick look changes besides: a warm-up that is over before its updates are."""
 
-READ_CLOSELY = (
+LEAST_SQUARES = (
     "model.abduction=least-squares",
     "training.steps=1",
     "training.learning_rate=1.0e-12",
     "training.final_learning_rate=null",
 )
 
-READ_CLOSELY_NOTE = "concepts read by least squares"
+LEAST_SQUARES_NOTE = "abduction by least squares"
 """The weights of the first row, with one update that changes nothing: only images are read anew."""
 
-REDRAWN = {SNAPPED: ("data.name=flow", "data.pixel_snapping=true")}
+RERENDERED = {FLOW_SNAPPED: ("data.name=flow", "data.pixel_snapping=true")}
 """The same scenes, in which water and hole end at whole pixels, which hide what is between."""
 
 PUBLISHED_IMAGES = {
@@ -182,7 +181,9 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     """Every system on every data set, the first also at whole pixels, two on published images."""
     small = profile == "smoke"
     size = f"data.size={32 if small else 64}"
-    quick = [replace(row, options=(*row.options, *QUICKLY.get(row.system, ()))) for row in ROWS]
+    quick = [
+        replace(row, options=(*row.options, *SMOKE_MEASURE.get(row.system, ()))) for row in ROWS
+    ]
     made = [
         trial
         for row in (quick if small else ROWS)
@@ -194,7 +195,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
         made += [
             trial
             for seed in seeds
-            for trial in _readings(row_trial(ROWS[0], SNAPPED, seed, ROWS[0].steps, size))
+            for trial in _readings(row_trial(ROWS[0], FLOW_SNAPPED, seed, ROWS[0].steps, size))
         ]
         made += [
             trial
@@ -209,8 +210,8 @@ def _readings(trial: Trial) -> list[Trial]:
     """A trial, and where its model can read images in another way, that one beside it."""
     if trial.system != ROWS[0].system:
         return [trial]
-    overrides = (*trial.overrides, *READ_CLOSELY)
-    return [trial, replace(trial, overrides=overrides, note=READ_CLOSELY_NOTE, after=trial)]
+    overrides = (*trial.overrides, *LEAST_SQUARES)
+    return [trial, replace(trial, overrides=overrides, note=LEAST_SQUARES_NOTE, after=trial)]
 
 
 def row_trial(row: Row, data: str, seed: int, steps: int, *more: str) -> Trial:
@@ -218,7 +219,7 @@ def row_trial(row: Row, data: str, seed: int, steps: int, *more: str) -> Trial:
     family = row.system.split("/")[0]
     family = family if family in ("causal-gan", "causal-wae") else "causal-vae"
     overrides = (
-        *REDRAWN.get(data, (f"data.name={data}",)),
+        *RERENDERED.get(data, (f"data.name={data}",)),
         *more,
         f"model.name={row.system}",
         f"training.steps={steps}",
@@ -228,12 +229,12 @@ def row_trial(row: Row, data: str, seed: int, steps: int, *more: str) -> Trial:
     return Trial(row.system, data, seed, base, overrides, row.note)
 
 
-def measure(run: Run, *, limit: int = LIMIT, reader_steps: int = STEPS_OF_READER) -> list[Score]:
+def measure(run: Run, *, limit: int = LIMIT, probe_steps: int = CONCEPT_PROBE_STEPS) -> list[Score]:
     """MIC and TIC on all test images and on as few as the paper's, the graph, and do-images."""
     model, dataset = run.model, run.dataset
     found = evaluate(model, dataset, ["mic-tic"], seed=run.recipe.seed, limit=limit)
     kept = ("mic", "tic", "reconstruction-error", "shd", "counterfactual-")
-    scores = [brief(score) for score in found.scores if score.name.startswith(kept)]
+    scores = [without_arrays(score) for score in found.scores if score.name.startswith(kept)]
     scores += [
         Score(score.name.replace("share", "error"), score.details["error"], score.n)
         for score in scores
@@ -244,13 +245,13 @@ def measure(run: Run, *, limit: int = LIMIT, reader_steps: int = STEPS_OF_READER
     if isinstance(model, Intervenes) and isinstance(dataset, Simulates):
         # A judge sees every label, however few of them the model had.
         data = {key: value for key, value in run.recipe.data.items() if key != "labelled_fraction"}
-        reader = _reader(yaml.safe_dump(data), reader_steps)
-        scores += effect_scores(model, reader, dataset, found.indices, seed=run.recipe.seed)
+        probe = _concept_probe(yaml.safe_dump(data), probe_steps)
+        scores += effect_scores(model, probe, dataset, found.indices, seed=run.recipe.seed)
     return scores
 
 
 @lru_cache
-def _reader(data: str, steps: int) -> Reader:
+def _concept_probe(data: str, steps: int) -> Reader:
     """One reader a data set and process; it is the same in every process."""
     return train_concept_probe(Recipe(yaml.safe_load(data), {}, {}).build_dataset(), steps=steps)
 
@@ -273,20 +274,20 @@ def _on_few_images(codes: NDArray[np.floating], factors: FloatArray, seed: int) 
     ]
 
 
-def brief(score: Score) -> Score:
+def without_arrays(score: Score) -> Score:
     """Without the matrices."""
     details = {name: value for name, value in score.details.items() if np.ndim(value) == 0}
     return Score(score.name, score.value, score.n, score.noise_floor, details)
 
 
-def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> list[tuple[str, Path]]:
+def figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> list[tuple[str, Path]]:
     """Scores beside the paper's, and interventions of every system beside the truth."""
     return [
-        *score_picture(outcomes, PUBLISHED, ("mic", "tic"), folder),
-        *intervention_pictures(outcomes, runs, folder, notes=True),
-        *effect_pictures(outcomes, folder),
-        *graph_pictures(outcomes, runs, folder),
-        *learning_pictures(outcomes, runs, folder, system="causal-vae"),
+        *score_figures(results, PUBLISHED, ("mic", "tic"), folder),
+        *intervention_figures(results, runs, folder, notes=True),
+        *effect_figures(results, folder),
+        *graph_figures(results, runs, folder),
+        *graph_learning_figures(results, runs, folder, system="causal-vae"),
     ]
 
 
@@ -311,7 +312,7 @@ CAUSALVAE = Study(
     name="causalvae",
     about="CausalVAE, Table 1 and interventions against the simulator",
     trials=trials,
-    measure={"paper": measure, "smoke": partial(measure, limit=PAPERS_N, reader_steps=20)},
+    measure={"paper": measure, "smoke": partial(measure, limit=PAPERS_N, probe_steps=20)},
     published=PUBLISHED,
     tables={
         "Concepts found (test split)": CONCEPT_COLUMNS,
@@ -325,6 +326,6 @@ CAUSALVAE = Study(
         **per_concept("Read back from do-images: error in label deviations", "effect-error", ".3f"),
     },
     figures=figures,
-    notes=REMARKS,
-    dataset_notes=DATA_REMARKS,
+    notes=NOTES,
+    dataset_notes=DATASET_NOTES,
 )

@@ -18,14 +18,14 @@ from disentwine.studies.causal.causal_vae import (
     DRAWINGS,
     PAPERS_N,
     Row,
-    brief,
     per_concept,
     row_trial,
+    without_arrays,
 )
-from disentwine.studies.figures import Pictures, graph_pictures, intervention_pictures
+from disentwine.studies.figures import FigureFiles, graph_figures, intervention_figures
 from disentwine.studies.study import Profile, Study
 from disentwine.studies.tables import Column
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
 DATA = ("pendulum", "flow")
 VAES = causalvae.ROWS[:2]
@@ -36,7 +36,9 @@ ROWS = (
     Row("causal-wae/layered", 1700, VAES[0].options, "MMD"),
     Row("causal-wae", VAES[1].steps, ("model.divergence=gan", *DECAY), "GAN"),
     Row("causal-wae", VAES[1].steps, DECAY, "MMD"),
-    Row("causal-wae", VAES[1].steps, ("model.decode_roots=false", *DECAY), "MMD, roots hidden"),
+    Row(
+        "causal-wae", VAES[1].steps, ("model.decode_roots=false", *DECAY), "MMD, roots not decoded"
+    ),
 )
 
 KEPT = (
@@ -67,7 +69,7 @@ def measure(run: Run, *, limit: int = LIMIT) -> list[Score]:
     Wasserstein autoencoders asks for."""
     model, dataset, seed = run.model, run.dataset, run.recipe.seed
     found = evaluate(model, dataset, ["mic-tic"], seed=seed, limit=limit)
-    scores = [brief(score) for score in found.scores if score.name.startswith(KEPT)]
+    scores = [without_arrays(score) for score in found.scores if score.name.startswith(KEPT)]
     scores += [over_concepts(scores, name) for name in ("ratio", "share")]
     return scores + sharpness_scores(model, dataset, found.indices, seed=seed)
 
@@ -80,11 +82,11 @@ def over_concepts(scores: Sequence[Score], name: str) -> Score:
     )
 
 
-def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+def figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
     """Interventions of every system beside the truth, and the graph that was learnt."""
     return [
-        *intervention_pictures(outcomes, runs, folder, notes=True),
-        *graph_pictures(outcomes, runs, folder),
+        *intervention_figures(results, runs, folder, notes=True),
+        *graph_figures(results, runs, folder),
     ]
 
 

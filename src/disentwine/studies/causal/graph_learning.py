@@ -16,42 +16,42 @@ from disentwine.core.dataset import Dataset
 from disentwine.core.types import FloatArray
 from disentwine.report.sections.interventions import adjacency_figure
 from disentwine.runs.run import Run
-from disentwine.studies.figures import Pictures, drawn_or_kept, first_of_each
-from disentwine.studies.trial import Outcome
+from disentwine.studies.figures import FigureFiles, draw_or_keep, first_of_each
+from disentwine.studies.trial import TrialResult
 
 LABELS = (30, 50, 100, 200, 500, 1000, 2000, 5000)
 """How many labels the graph is learnt from, as far as there are so many."""
 
 
-def learning_pictures(
-    outcomes: Sequence[Outcome], runs: Path, folder: Path, *, system: str
-) -> Pictures:
+def graph_learning_figures(
+    results: Sequence[TrialResult], runs: Path, folder: Path, *, system: str
+) -> FigureFiles:
     """A as labels come in, A by the paper's pre-training, and A while the system is trained."""
-    drawn: Pictures = []
-    for (data, name), outcome in first_of_each(outcomes).items():
+    written: FigureFiles = []
+    for (data, name), result in first_of_each(results).items():
         if name == system:
             captions = {
                 "labels": f"The graph of {data} as labels come in",
                 "least-squares": f"The graph of {data} by the paper's pre-training",
-                "training": f"A of {outcome.trial.title} on {data} over training",
+                "training": f"A of {result.trial.title} on {data} over training",
             }
-            pictures = [
+            figure_files = [
                 (caption, folder / f"adjacency-{kind}-{data}.png")
                 for kind, caption in captions.items()
             ]
-            draw = partial(_draw, pictures)
-            drawn += drawn_or_kept(pictures, {system: outcome}, runs, draw)
-    return drawn
+            draw = partial(_draw, figure_files)
+            written += draw_or_keep(figure_files, {system: result}, runs, draw)
+    return written
 
 
-def _draw(pictures: Pictures, opened: Mapping[str, Run]) -> Pictures:
-    (run,) = opened.values()
+def _draw(figure_files: FigureFiles, loaded: Mapping[str, Run]) -> FigureFiles:
+    (run,) = loaded.values()
     if run.dataset.graph is None:
         return []
     made = _over_labels(run.dataset), _by_least_squares(run.dataset), adjacency_figure(run)
     return [
         (caption, figures.save_figure(figure, path))
-        for (caption, path), figure in zip(pictures, made, strict=True)
+        for (caption, path), figure in zip(figure_files, made, strict=True)
         if figure is not None
     ]
 

@@ -14,7 +14,7 @@ from disentwine.figures.bars import grouped_bars
 from disentwine.studies.causal import causal_vae as causalvae
 from disentwine.studies.causal.causal_vae import DRAWINGS
 from disentwine.studies.study import Profile, Study, result_rows
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
 SHARES = {"100 %": 1.0, "50 %": 0.5, "10 %": 0.1, "1 %": 0.01}
 SYSTEM = "causal-vae/layered"
@@ -36,9 +36,9 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     ]
 
 
-def draw(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> list[tuple[str, Path]]:
+def draw(results: Sequence[TrialResult], runs: Path, folder: Path) -> list[tuple[str, Path]]:
     """MIC and TIC over the share of images that carry labels."""
-    rows = result_rows(outcomes, {})
+    rows = result_rows(results, {})
     metrics = ("mic", "tic")
 
     def table(field: str) -> np.ndarray:
@@ -65,7 +65,7 @@ LABELS = Study(
     trials=trials,
     measure={
         "paper": causalvae.measure,
-        "smoke": partial(causalvae.measure, limit=causalvae.PAPERS_N, reader_steps=20),
+        "smoke": partial(causalvae.measure, limit=causalvae.PAPERS_N, probe_steps=20),
     },
     published={},
     tables=causalvae.CAUSALVAE.tables,

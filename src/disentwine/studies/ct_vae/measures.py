@@ -15,9 +15,13 @@ from disentwine.core.dataset import Transitions
 from disentwine.core.score import Score
 from disentwine.data.transitions import seen_in_training, transitions
 from disentwine.evaluation.actions import MOST_PAIRS, action_scores, leak_scores, walk_scores
-from disentwine.evaluation.probes import ACTION_PROBE_STEPS as STEPS_OF_SIAMESE
-from disentwine.evaluation.probes import CONCEPT_PROBE_STEPS as STEPS_OF_READER
-from disentwine.evaluation.probes import Reader, train_action_probe, train_concept_probe
+from disentwine.evaluation.probes import (
+    ACTION_PROBE_STEPS,
+    CONCEPT_PROBE_STEPS,
+    Reader,
+    train_action_probe,
+    train_concept_probe,
+)
 from disentwine.metrics.actions import retrieval_scores
 from disentwine.metrics.disentanglement.info_mec import info_mec
 from disentwine.metrics.images import reconstruction_error
@@ -29,22 +33,24 @@ SIAMESE = "siamese network"
 
 
 def measure(
-    subject: Run | Baseline,
+    measured: Run | Baseline,
     *,
     most: int = MOST_PAIRS,
-    reader_steps: int = STEPS_OF_READER,
-    siamese_steps: int = STEPS_OF_SIAMESE,
+    probe_steps: int = CONCEPT_PROBE_STEPS,
+    action_probe_steps: int = ACTION_PROBE_STEPS,
 ) -> list[Score]:
     """Table 1, images after one action and after five, what else moves, and the codes' modularity; of
     the baseline, what it tells."""
-    pairs, data = _pairs(subject), yaml.safe_dump(subject.recipe.data)
-    if isinstance(subject, Baseline):
+    pairs, data = _pairs(measured), yaml.safe_dump(measured.recipe.data)
+    if isinstance(measured, Baseline):
         unseen = _unseen(data, most)
-        return siamese_scores(pairs, unseen=unseen, steps=siamese_steps, seed=subject.recipe.seed)
-    model: Any = subject.model
+        return action_probe_scores(
+            pairs, unseen=unseen, steps=action_probe_steps, seed=measured.recipe.seed
+        )
+    model: Any = measured.model
     scores = action_scores(model, pairs, most=most, unseen=_unseen(data, most))
     scores += walk_scores(model, pairs)
-    for leak in leak_scores(model, _reader(data, reader_steps), pairs, most=most):
+    for leak in leak_scores(model, _concept_probe(data, probe_steps), pairs, most=most):
         scores += [leak, Score(f"{leak.name}-floor", cast(float, leak.noise_floor), leak.n)]
     test = np.random.default_rng(0).permutation(pairs.dataset.split["test"])[: 2 * most]
     images = pairs.dataset.images[test]
@@ -52,7 +58,7 @@ def measure(
     return scores + _modularity(model, pairs, test)
 
 
-def siamese_scores(
+def action_probe_scores(
     pairs: Transitions, *, unseen: NDArray[np.bool_], steps: int, seed: int
 ) -> list[Score]:
     """What a network that learns nothing else retrieves of the first test pairs, of which `unseen` tells
@@ -84,31 +90,31 @@ def _modularity(model: Any, pairs: Transitions, images: Any) -> list[Score]:
     ]
 
 
-OPENED: dict[str, Transitions] = {}
+TRANSITIONS: dict[str, Transitions] = {}
 """The pairs of the data set that this process measured last."""
 
 
-def _pairs(subject: Run | Baseline) -> Transitions:
-    data = yaml.safe_dump(subject.recipe.data)
-    if data not in OPENED:
-        OPENED.clear()
-        OPENED[data] = transitions(subject.dataset)
-    return OPENED[data]
+def _pairs(measured: Run | Baseline) -> Transitions:
+    data = yaml.safe_dump(measured.recipe.data)
+    if data not in TRANSITIONS:
+        TRANSITIONS.clear()
+        TRANSITIONS[data] = transitions(measured.dataset)
+    return TRANSITIONS[data]
 
 
 @lru_cache(maxsize=1)
 def _unseen(data: str, most: int) -> NDArray[np.bool_]:
     """Of the first test pairs, whether training saw neither picture, nor one that looks the same."""
-    pairs = OPENED[data]
+    pairs = TRANSITIONS[data]
     images = pairs.pairs["test"][:most, :2]
     seen = seen_in_training(pairs.dataset, images.reshape(-1)).reshape(images.shape)
     return np.asarray(~seen.any(axis=1), dtype=bool)
 
 
 @lru_cache(maxsize=1)
-def _reader(data: str, steps: int) -> Reader:
+def _concept_probe(data: str, steps: int) -> Reader:
     """One reader a data set and process; it is the same in every process."""
-    dataset = OPENED[data].dataset
+    dataset = TRANSITIONS[data].dataset
     view = copy(dataset)
     view.images = dataset.images
     test = np.random.default_rng(0).permutation(dataset.split["test"])[:MOST_PAIRS]

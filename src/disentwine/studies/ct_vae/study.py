@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from disentwine.errors import DataError, UsageError
-from disentwine.studies.ct_vae.figures import confusion_pictures, graph_pictures, repeated_pictures
+from disentwine.studies.ct_vae.figures import confusion_figures, graph_figures, repeated_figures
 from disentwine.studies.ct_vae.measures import SIAMESE, measure
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
-REMARKS = (
+NOTES = (
     "*Which action was it.* Pairs are of test images, one step of one factor apart. *ActionProbe "
     "network*: it learns nothing but to tell actions, of both pictures at once. *Commonest action*:"
     " always the same answer. *Of unseen pictures*: pairs of which training saw no picture that "
@@ -34,7 +34,7 @@ REMARKS = (
     "without rows of actions. Pictures are of one seed.",
 )
 
-DATA_REMARKS = {
+DATASET_NOTES = {
     "dsprites-rerender": (
         "*dsprites-rerender*: the 737,280 scenes of dSprites drawn anew, not their authors' file."
     ),
@@ -84,7 +84,7 @@ SMALL: Setting = (
 )
 
 VARIANTS = {
-    "the paper's options": (
+    "paper settings": (
         "model.activation=relu",
         "model.edges=sampled",
         "model.two_way=false",
@@ -110,7 +110,7 @@ COMPARED_ON = "cars3d"
 
 WEIGHED = "action-accuracy-weighed"
 
-SINGLE = "single actions"
+SINGLE = "single-step"
 """The note of trainings without the rows of actions that some recipes have, with one seed too."""
 
 QUICK = (
@@ -143,17 +143,20 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     """CT-VAE on every data set at hand, and a network for telling actions alone; in a second stage
     variants on one of them, in a third trainings without rows of actions."""
     if profile == "smoke":
-        return [*(_trial(SMALL, seed, *QUICK) for seed in seeds[:2]), _siamese(SMALL, seeds[0])]
+        return [
+            *(_trial(SMALL, seed, *QUICK) for seed in seeds[:2]),
+            _action_probe(SMALL, seeds[0]),
+        ]
     found: dict[str, Setting] = {}
     for setting in SETTINGS:
-        pictures = SAME.get(setting[0], setting[0])
-        if pictures not in found and _at_hand(setting):
-            found[pictures] = setting
+        images = SAME.get(setting[0], setting[0])
+        if images not in found and _is_available(setting):
+            found[images] = setting
     each = [(setting, seed) for seed in seeds for setting in found.values()]
     compared, first = found.get(COMPARED_ON, OWN), seeds[0]
     return [
         *(_trial(*one) for one in each),
-        *(_siamese(*one) for one in each),
+        *(_action_probe(*one) for one in each),
         *(_trial(compared, first, *more, note=note, stage=2) for note, more in VARIANTS.items()),
         *(
             _trial(setting, first, *ONE_ACTION, note=SINGLE, stage=3)
@@ -168,12 +171,12 @@ def _trial(setting: Setting, seed: int, *more: str, note: str = "", stage: int =
     return Trial("ct-vae", data, seed, recipe, (*overrides, *more), note, stage=stage)
 
 
-def _siamese(setting: Setting, seed: int) -> Trial:
+def _action_probe(setting: Setting, seed: int) -> Trial:
     data, recipe, overrides = setting
     return Trial(SIAMESE, data, seed, recipe, overrides, baseline=SIAMESE)
 
 
-def _at_hand(setting: Setting) -> bool:
+def _is_available(setting: Setting) -> bool:
     try:
         _trial(setting, 0).read_recipe().build_dataset()
     except (DataError, UsageError):
@@ -181,27 +184,27 @@ def _at_hand(setting: Setting) -> bool:
     return True
 
 
-def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def derived_rows(results: Sequence[TrialResult]) -> list[TrialResult]:
     """Rows of what needs no network, always the commonest answer; and accuracies weighed as the paper's
     pairs are."""
-    made = [replace(o, scores=(weighed,)) for o in outcomes for weighed in _weighed(o)]
-    for outcome in outcomes:
-        if outcome.trial.note or outcome.trial.baseline:
+    made = [replace(o, scores=(weighed,)) for o in results for weighed in _weighed(o)]
+    for result in results:
+        if result.trial.note or result.trial.baseline:
             continue
         floor = [
             {**score, "value": score["noise_floor"], "noise_floor": None}
-            for score in outcome.scores
+            for score in result.scores
             if score["name"] in ("action-accuracy", "factor-accuracy")
         ]
-        trial = replace(outcome.trial, system="commonest action", baseline="commonest action")
-        made.append(Outcome(trial, tuple(floor), 0.0))
+        trial = replace(result.trial, system="commonest action", baseline="commonest action")
+        made.append(TrialResult(trial, tuple(floor), 0.0))
     return made
 
 
-def _weighed(outcome: Outcome) -> list[dict[str, Any]]:
+def _weighed(result: TrialResult) -> list[dict[str, Any]]:
     """The mean accuracy of each factor's pairs, weighed as these are in the paper, where it says so."""
-    shares = PAIRS_OF_THE_PAPER.get(outcome.trial.data)
-    told = next((s for s in outcome.scores if s["name"] == "action-accuracy"), None)
+    shares = PAIRS_OF_THE_PAPER.get(result.trial.data)
+    told = next((s for s in result.scores if s["name"] == "action-accuracy"), None)
     if shares is None or told is None or "confusion" not in told["details"]:
         return []
     right = total = 0.0
@@ -215,12 +218,12 @@ def _weighed(outcome: Outcome) -> list[dict[str, Any]]:
     return [{**told, "name": WEIGHED, "value": right / total, "noise_floor": None, "details": {}}]
 
 
-def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> list[tuple[str, Path]]:
+def figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> list[tuple[str, Path]]:
     """Repeated interventions, what actions touch, and which are taken for which."""
     return [
-        *repeated_pictures(outcomes, runs, folder),
-        *graph_pictures(outcomes, runs, folder),
-        *confusion_pictures(outcomes, folder),
+        *repeated_figures(results, runs, folder),
+        *graph_figures(results, runs, folder),
+        *confusion_figures(results, folder),
     ]
 
 
@@ -230,7 +233,7 @@ CTVAE = Study(
     trials=trials,
     measure={
         "paper": measure,
-        "smoke": partial(measure, most=60, reader_steps=10, siamese_steps=10),
+        "smoke": partial(measure, most=60, probe_steps=10, action_probe_steps=10),
     },
     published=PUBLISHED,
     tables={
@@ -261,7 +264,7 @@ CTVAE = Study(
         ],
     },
     figures=figures,
-    more=more,
-    notes=REMARKS,
-    dataset_notes=DATA_REMARKS,
+    derived_rows=derived_rows,
+    notes=NOTES,
+    dataset_notes=DATASET_NOTES,
 )

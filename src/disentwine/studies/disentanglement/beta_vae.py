@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from disentwine.studies.disentanglement.figures import (
-    bar_pictures,
-    course_pictures,
-    traversal_pictures,
+    bar_figures,
+    learning_curve_figures,
+    traversal_figures,
 )
 from disentwine.studies.disentanglement.measures import (
     MANY_PAIRS,
@@ -20,26 +20,27 @@ from disentwine.studies.disentanglement.measures import (
 )
 from disentwine.studies.disentanglement.trials import (
     DATA,
+    RESET_LATENTS,
     STEPS,
     annealed,
-    data_at_hand,
+    available_data,
     smoke_trial,
     trained_longer,
     training,
-    woken,
+    with_reset_latents,
 )
-from disentwine.studies.figures import Pictures
+from disentwine.studies.figures import FigureFiles
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
 BASELINES = {"ground truth": "ground-truth", "pixels": "pixels", "pca": "pca", "ica": "ica"}
 BETAS = (2, 4, 8, 16, 32, 60)
 FIRST_BETAS, NEXT_BETAS = (4, 60), (16,)
 """Trained with every seed in the first and in the second stage; the others come later."""
 
-ANNEALED_BETA, WOKEN_BETAS = 16, (4, 8)
-"""What an annealed training ends with, and what is begun with it (see `annealed` and `woken`)."""
+ANNEALED_BETA, RESET_BETAS = 16, (4, 8)
+"""What an annealed training ends with, and what is begun with it (see `annealed`, `with_reset_latents`)."""
 
 ONE_BETA, TIMES_OF_ONE = 4, 2
 """Of what is begun with a single unit made anew: after the usual time its error was falling still."""
@@ -85,11 +86,11 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     """
     if profile == "smoke":
         return _smoke(seeds)
-    main, *others = data_at_hand()
+    main, *others = available_data()
     made = [*untrained_rows(main, seeds), *_rows(main, seeds, stage=1)]
-    made += [trial for seed in seeds for trial in annealed_and_woken(main, seed, stage=2)]
-    start, *_ = annealed_and_woken(main, seeds[0], stage=2)
-    made.append(one_woken(start, stage=2))
+    made += [trial for seed in seeds for trial in annealed_and_reset(main, seed, stage=2)]
+    start, *_ = annealed_and_reset(main, seeds[0], stage=2)
+    made.append(one_reset_latent(start, stage=2))
     made += [beta_vae(main, seed, beta, stage=2) for beta in NEXT_BETAS for seed in seeds]
     made += [training("infogan", main, s, steps=INFOGAN_STEPS, stage=2) for s in seeds]
     made += long_vaes(main, seeds[0], stage=3)
@@ -154,17 +155,17 @@ def beta_vae(data: str, seed: int, beta: float, *, stage: int, steps: int = STEP
     )
 
 
-def annealed_and_woken(data: str, seed: int, *, stage: int) -> list[Trial]:
+def annealed_and_reset(data: str, seed: int, *, stage: int) -> list[Trial]:
     """Place and size on axes of their own, first alone and then with other units for the rest."""
     start = annealed(beta_vae(data, seed, ANNEALED_BETA, stage=stage))
-    plain = (beta_vae(data, seed, beta, stage=stage) for beta in WOKEN_BETAS)
-    return [start, *(woken(trial, after=start) for trial in plain)]
+    plain = (beta_vae(data, seed, beta, stage=stage) for beta in RESET_BETAS)
+    return [start, *(with_reset_latents(trial, after=start) for trial in plain)]
 
 
-def one_woken(start: Trial, *, stage: int) -> Trial:
+def one_reset_latent(start: Trial, *, stage: int) -> Trial:
     """The same with a single unit for the rest, which then has to say more."""
     plain = beta_vae(start.data, start.seed, ONE_BETA, stage=stage)
-    return woken(plain, after=start, times=TIMES_OF_ONE, units=1)
+    return with_reset_latents(plain, after=start, times=TIMES_OF_ONE, latents=1)
 
 
 def _smoke(seeds: Sequence[int]) -> list[Trial]:
@@ -173,31 +174,31 @@ def _smoke(seeds: Sequence[int]) -> list[Trial]:
         *(trial for trial in untrained if trial.system in ("ground truth", "pca", "vae")),
         *(smoke_trial("beta-vae", seed, "model.beta=4", note="beta 4") for seed in seeds),
         *(smoke_trial("dc-ign", seed) for seed in seeds),
-        *quickly_woken(seeds[0]),
+        *smoke_reset_latents(seeds[0]),
     ]
 
 
-def quickly_woken(seed: int) -> list[Trial]:
+def smoke_reset_latents(seed: int) -> list[Trial]:
     """A training that begins with another, of which units are made anew."""
     start = annealed(smoke_trial("beta-vae", seed, "model.beta=16", note="beta 16"))
     plain = smoke_trial("beta-vae", seed, "model.beta=4", note="beta 4")
-    return [start, woken(plain, after=start)]
+    return [start, with_reset_latents(plain, after=start)]
 
 
-def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def derived_rows(results: Sequence[TrialResult]) -> list[TrialResult]:
     """beta-VAE with the beta that did best on the validation split, without and with the shape."""
-    four, five = (best_setting(outcomes, "beta-vae", by=by) for by in ("z-diff-no-shape", "z-diff"))
+    four, five = (best_setting(results, "beta-vae", by=by) for by in ("z-diff-no-shape", "z-diff"))
     same = [o.trial.note for o in four] == [o.trial.note for o in five]
-    best_woken = best_setting(outcomes, "beta-vae woken", by="z-diff")
-    return [*four, *([] if same else five), *best_woken]
+    best_reset = best_setting(results, f"beta-vae {RESET_LATENTS}", by="z-diff")
+    return [*four, *([] if same else five), *best_reset]
 
 
-def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+def figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
     """Scores beside the paper's, over the time of training, and what codes do to pictures."""
     return [
-        *bar_pictures([*outcomes, *more(outcomes)], PUBLISHED, folder),
-        *course_pictures(outcomes, folder),
-        *traversal_pictures(outcomes, runs, folder),
+        *bar_figures([*results, *derived_rows(results)], PUBLISHED, folder),
+        *learning_curve_figures(results, folder),
+        *traversal_figures(results, runs, folder),
     ]
 
 
@@ -253,23 +254,23 @@ HOW_TO_READ = (
     "[The guide](../docs/disentangling.md) tells more."
 )
 
-QUICK_POINTS = (300, 150)
-QUICKLY = partial(measure, limit=400, points=QUICK_POINTS)
-WATCH_QUICKLY = partial(watch, limit=200, points=QUICK_POINTS)
+SMOKE_POINTS = (300, 150)
+SMOKE_MEASURE = partial(measure, limit=400, points=SMOKE_POINTS)
+SMOKE_WATCH = partial(watch, limit=200, points=SMOKE_POINTS)
 
 BETAVAE = Study(
     name="betavae",
     about="beta-VAE, the Z-diff table: nine representations of 2D shapes",
     trials=trials,
-    measure={"paper": measure, "smoke": QUICKLY},
+    measure={"paper": measure, "smoke": SMOKE_MEASURE},
     published=PUBLISHED,
     tables={
         "What codes know of factors (test split)": SCORE_COLUMNS,
         "What it costs, on one core": COST_COLUMNS,
     },
     figures=figures,
-    watch={"paper": watch, "smoke": WATCH_QUICKLY},
-    more=more,
+    watch={"paper": watch, "smoke": SMOKE_WATCH},
+    derived_rows=derived_rows,
     notes=(SYSTEMS_OF_OURS, NOT_ALIKE, HOW_TO_READ),
     stages=2,
     runs="disentangling",

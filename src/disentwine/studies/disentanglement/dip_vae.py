@@ -11,39 +11,40 @@ from disentwine.studies.disentanglement.beta_vae import (
     COST_COLUMNS,
     HOW_TO_READ,
     NOT_ALIKE,
-    QUICKLY,
     SCORE_COLUMNS,
+    SMOKE_MEASURE,
+    SMOKE_WATCH,
     SYSTEMS_OF_OURS,
-    WATCH_QUICKLY,
-    annealed_and_woken,
+    annealed_and_reset,
     beta_vae,
     long_vaes,
-    one_woken,
-    quickly_woken,
+    one_reset_latent,
+    smoke_reset_latents,
 )
 from disentwine.studies.disentanglement.figures import (
-    course_pictures,
-    trade_off_picture,
-    traversal_pictures,
+    learning_curve_figures,
+    trade_off_figures,
+    traversal_figures,
 )
 from disentwine.studies.disentanglement.measures import best_setting, measure, watch
 from disentwine.studies.disentanglement.trials import (
     DATA,
     LARGE_BATCH,
     NETWORK,
+    RESET_LATENTS,
     STEPS,
     STEPS_OF_LARGE_BATCH,
     annealed,
-    data_at_hand,
+    available_data,
     smoke_trial,
     trained_longer,
     training,
-    woken,
+    with_reset_latents,
 )
-from disentwine.studies.figures import Pictures
+from disentwine.studies.figures import FigureFiles
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
 OWN_DATA = "attributes"
 """A folder in `DISENTWINE_DATA` with the user's own pictures, and a table of their attributes."""
@@ -136,10 +137,10 @@ OF_EVERY_SEED = {"beta-vae": 16}
 
 ANNEALED = (("dip-vae-ii", "lambda 500"),)
 
-WOKEN = {("dip-vae-i", "lambda 10"): 2, ("dip-vae-ii", "lambda 5"): 1}
+RESET = {("dip-vae-i", "lambda 10"): 2, ("dip-vae-ii", "lambda 5"): 1}
 """What else is trained with a divergence that weighs most at first, or after such a training, see
-`annealed` and `woken`; beside the beta-VAEs. DIP-VAE-I, which is to use all of its units, learns for twice as
-long: after the usual time the error of validation images was falling still."""
+`annealed` and `with_reset_latents`; beside the beta-VAEs. DIP-VAE-I, which is to use all of its
+latents, trains twice as long: after the usual time its validation error was still falling."""
 
 LARGEST_FOR_SMALL_BATCH = 20
 """For larger lambdas of DIP-VAE-I the noise of a covariance over 64 codes would weigh most."""
@@ -160,7 +161,10 @@ beta-VAE whose score it is, the rows of its baselines come out; with it all are 
 IN_TABLE_1: Published = {
     (name, data, metric, note): value
     for (system, note), values in TABLE.items()
-    for name in (system, *(f"{system} {how}" for how in ("annealed", "woken", "1 woken")))
+    for name in (
+        system,
+        *(f"{system} {how}" for how in ("annealed", RESET_LATENTS, "1 reset latent")),
+    )
     for metric, value in zip(METRICS, values, strict=True)
     for data in DATA
 }
@@ -190,8 +194,8 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
             )
             for seed in seeds
         ]
-        return [*quick, *quickly_woken(seeds[0])]
-    main, *others = data_at_hand()
+        return [*quick, *smoke_reset_latents(seeds[0])]
+    main, *others = available_data()
     first = seeds[0]
     made = [_row(system, note, main, seed) for system, note in TABLE for seed in seeds]
     settings = {"beta-vae": BETAS, "dip-vae-i": LAMBDAS, "dip-vae-ii": LAMBDAS}
@@ -203,14 +207,15 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
                 own = seeds if value == OF_EVERY_SEED.get(system) else [first]
                 made += [_row(system, note, main, seed, stage=stage) for seed in own]
     for seed in seeds:
-        start, *beta_vaes = annealed_and_woken(main, seed, stage=1)
+        start, *beta_vaes = annealed_and_reset(main, seed, stage=1)
         made += [start, *beta_vaes]
         made += [
-            woken(_row(*row, main, seed), after=start, times=times) for row, times in WOKEN.items()
+            with_reset_latents(_row(*row, main, seed), after=start, times=times)
+            for row, times in RESET.items()
         ]
         made += [annealed(_row(system, note, main, seed)) for system, note in ANNEALED]
-    start, *_ = annealed_and_woken(main, first, stage=1)
-    made.append(one_woken(start, stage=2))
+    start, *_ = annealed_and_reset(main, first, stage=1)
+    made.append(one_reset_latent(start, stage=2))
     made += [trial for seed in seeds for trial in _others(main, seed)]
     two, one = (
         _row(*row, main, first)
@@ -276,20 +281,20 @@ def _others(data: str, seed: int) -> list[Trial]:
     ]
 
 
-def more(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def derived_rows(results: Sequence[TrialResult]) -> list[TrialResult]:
     """Settings that did best on the validation split, at errors as the paper's are."""
     return [
-        *best_setting(outcomes, "beta-vae", by="z-diff-no-shape-svm"),
-        *best_setting(outcomes, "dip-vae-ii", by="sap", error_at_most=0.008),
+        *best_setting(results, "beta-vae", by="z-diff-no-shape-svm"),
+        *best_setting(results, "dip-vae-ii", by="sap", error_at_most=0.008),
     ]
 
 
-def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+def figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
     """Scores against reconstruction error and over the time of training, and traversals."""
     return [
-        *trade_off_picture(outcomes, PUBLISHED, folder),
-        *course_pictures(outcomes, folder),
-        *traversal_pictures(outcomes, runs, folder),
+        *trade_off_figures(results, PUBLISHED, folder),
+        *learning_curve_figures(results, folder),
+        *traversal_figures(results, runs, folder),
     ]
 
 
@@ -297,7 +302,7 @@ DIPVAE = Study(
     name="dipvae",
     about="DIP-VAE, Table 1 and the trade-off curves of Figure 1",
     trials=trials,
-    measure={"paper": measure, "smoke": QUICKLY},
+    measure={"paper": measure, "smoke": SMOKE_MEASURE},
     published=PUBLISHED,
     tables={
         "What codes know of factors (test split)": SCORE_COLUMNS,
@@ -305,8 +310,8 @@ DIPVAE = Study(
         "Attributes told by attribute vectors": ATTRIBUTE_COLUMNS,
     },
     figures=figures,
-    watch={"paper": watch, "smoke": WATCH_QUICKLY},
-    more=more,
+    watch={"paper": watch, "smoke": SMOKE_WATCH},
+    derived_rows=derived_rows,
     notes=(SYSTEMS_OF_OURS, NOT_ALIKE, HOW_TO_READ),
     stages=2,
     runs="disentangling",

@@ -24,8 +24,8 @@ from disentwine.metrics.disentanglement.z_diff import z_diff
 from disentwine.metrics.images import reconstruction_error
 from disentwine.runs.run import Run
 from disentwine.studies.disentanglement.trials import LONG
-from disentwine.studies.learning_curves import costs, read_course, scores_after
-from disentwine.studies.trial import Baseline, Outcome
+from disentwine.studies.learning_curves import costs, read_learning_curve, scores_after
+from disentwine.studies.trial import Baseline, TrialResult
 
 MINUTES = (10, 30, 90)
 """When the score of a training is told."""
@@ -43,25 +43,25 @@ WATCHED = ("z-diff", "z-diff-no-shape", "sap", "sap-all-units", "reconstruction-
 
 
 def measure(
-    subject: Run | Baseline, *, limit: int = LIMIT, points: tuple[int, int] = POINTS
+    measured: Run | Baseline, *, limit: int = LIMIT, points: tuple[int, int] = POINTS
 ) -> list[Score]:
     """Scores of the test split; of a training also those of the validation split, and its costs."""
-    dataset = subject.dataset
+    dataset = measured.dataset
     test, validation = (
         evenly_spaced(dataset.split[part], limit) for part in ("test", "validation")
     )
-    if isinstance(subject, Baseline):
-        codes = baseline_codes(subject.name, dataset, test, seed=subject.recipe.seed)
+    if isinstance(measured, Baseline):
+        codes = baseline_codes(measured.name, dataset, test, seed=measured.recipe.seed)
         return code_scores(codes, dataset, test, points=points)
-    model, course = subject.model, read_course(subject.path)
+    model, learning_curve = measured.model, read_learning_curve(measured.path)
     chosen_by = model_scores(model, dataset, validation, points=points, floor=False)
     return [
         *model_scores(model, dataset, test, points=points),
         active_units(model.represent(dataset.images[test])),
         *attribute_scores(model, dataset, test, limit=limit),
         *(replace(s, name=f"validation:{s.name}", details={}) for s in chosen_by),
-        *costs(course),
-        *scores_after(course, MINUTES, WATCHED),
+        *costs(learning_curve),
+        *scores_after(learning_curve, MINUTES, WATCHED),
     ]
 
 
@@ -142,8 +142,8 @@ def attribute_scores(
 
 
 def best_setting(
-    outcomes: Sequence[Outcome], system: str, *, by: str, error_at_most: float | None = None
-) -> list[Outcome]:
+    results: Sequence[TrialResult], system: str, *, by: str, error_at_most: float | None = None
+) -> list[TrialResult]:
     """The outcomes of a system's best setting on each data set, as rows of their own.
 
     The setting is chosen by its mean on the validation split over seeds, among those with as many seeds
@@ -156,22 +156,22 @@ def best_setting(
         by: the metric to choose by, the larger the better.
         error_at_most: settings with a larger reconstruction error do not count.
     """
-    chosen: list[Outcome] = []
-    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
-        settings: dict[str, list[Outcome]] = {}
-        for outcome in outcomes:
-            same = (outcome.trial.system, outcome.trial.data) == (system, data)
-            if same and not outcome.trial.note.endswith(LONG):
-                settings.setdefault(outcome.trial.note, []).append(outcome)
+    chosen: list[TrialResult] = []
+    for data in dict.fromkeys(result.trial.data for result in results):
+        settings: dict[str, list[TrialResult]] = {}
+        for result in results:
+            same = (result.trial.system, result.trial.data) == (system, data)
+            if same and not result.trial.note.endswith(LONG):
+                settings.setdefault(result.trial.note, []).append(result)
         most = max((len(found) for found in settings.values()), default=0)
-        rivals = {note: found for note, found in settings.items() if len(found) == most}
+        candidates = {note: found for note, found in settings.items() if len(found) == most}
         able = {
             note: found
-            for note, found in rivals.items()
+            for note, found in candidates.items()
             if error_at_most is None
             or mean_of(found, "validation:reconstruction-error") <= error_at_most
         }
-        if able and len(rivals) > 1:
+        if able and len(candidates) > 1:
             note = max(able, key=lambda note: mean_of(able[note], f"validation:{by}"))
             named = f"{system}, best {by}"
             if error_at_most is not None:
@@ -188,7 +188,7 @@ def _without_costs(scores: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, An
     return tuple(s for s in scores if not re.search("seconds-|megabytes|-minutes$", s["name"]))
 
 
-def mean_of(outcomes: Sequence[Outcome], name: str) -> float:
+def mean_of(results: Sequence[TrialResult], name: str) -> float:
     """The mean of a score over outcomes that have it; NaN where none has."""
-    values = [s["value"] for o in outcomes for s in o.scores if s["name"] == name]
+    values = [s["value"] for o in results for s in o.scores if s["name"] == name]
     return float(np.mean(values)) if values else float("nan")

@@ -28,7 +28,10 @@ START_BETA, FALLING = 60, 0.3
 """Where the divergence's weight begins in an annealed training, and the share of it until it has fallen."""
 
 RISING = 0.2
-"""The share of a usual training after which the divergence of a woken one has its full weight."""
+"""Length of the KL warm-up after latents were reset, as a share of the updates."""
+
+RESET_LATENTS = "reset latents"
+"""Suffix of systems whose inactive latents were re-initialised (see `with_reset_latents`)."""
 
 SMOKE_STEPS = 20
 
@@ -53,7 +56,7 @@ RECIPES = {"infogan": "infogan-shapes2d", "factor-vae": "factor-vae-shapes2d"}
 """Recipes of systems that are trained in a way of their own."""
 
 
-def data_at_hand() -> list[str]:
+def available_data() -> list[str]:
     """The sources of the scene that are here, the real images first; the last is always."""
     variants = {"dsprites-grid": "grid", "dsprites": "full", "dsprites-rerender": "rerender"}
     return [data for data in DATA if data == "shapes2d" or existing_files(places(variants[data]))]
@@ -103,28 +106,31 @@ def annealed(trial: Trial) -> Trial:
     )
 
 
-def woken(trial: Trial, *, after: Trial, times: int = 1, units: int | None = None) -> Trial:
-    """The same training begun with the weights of an annealed one, as a system of its own.
+def with_reset_latents(
+    trial: Trial, *, after: Trial, times: int = 1, latents: int | None = None
+) -> Trial:
+    """The same training initialised from an annealed one, with inactive latents re-initialised.
 
-    Units that the other did not use are made anew, and cost nothing at first: without both, decoders
-    ignore them for good. They say what is left to say, and the factors that have axes keep them.
+    Their KL divergence has no weight at first. Without both measures the decoder keeps ignoring
+    them. They encode the remaining factors; factors already aligned with a latent keep it.
 
     Arguments:
         trial: the training.
-        after: the annealed one.
-        times: as long as usual; the divergence has its weight as soon.
-        units: how many are made anew; none makes all.
+        after: the annealed training.
+        times: factor on its number of updates; the KL warm-up keeps its length.
+        latents: how many are re-initialised; all of them by default.
     """
     steps = trial.read_recipe().training["steps"]
     schedule = (
         "model.start_beta=0",
         f"model.warm_up_steps={int(RISING * steps)}",
-        f"training.reset_inactive_latents={units or 'true'}",
+        f"training.reset_inactive_latents={latents or 'true'}",
         *((f"training.steps={times * steps}",) if times > 1 else ()),
     )
-    number = f"{units} " if units else ""
-    named = f"{trial.system} {number}woken"
-    return replace(trial, system=named, overrides=(*trial.overrides, *schedule), after=after)
+    how = f"{latents} reset latent{'s' * (latents > 1)}" if latents else RESET_LATENTS
+    return replace(
+        trial, system=f"{trial.system} {how}", overrides=(*trial.overrides, *schedule), after=after
+    )
 
 
 def smoke_trial(system: str, seed: int, *options: str, note: str = "") -> Trial:

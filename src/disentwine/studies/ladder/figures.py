@@ -19,132 +19,135 @@ from disentwine.models.hierarchical.base import HierarchicalModel
 from disentwine.nn.images import evaluation_mode
 from disentwine.runs.recipe import Recipe
 from disentwine.runs.run import Run
-from disentwine.studies.figures import Picture, Pictures, drawn_or_kept
-from disentwine.studies.learning_curves import Course
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.figures import FigureFile, FigureFiles, draw_or_keep
+from disentwine.studies.learning_curves import LearningCurve
+from disentwine.studies.trial import Trial, TrialResult
 from disentwine.training.batch_source import BatchSource
 
 IMAGES = 500
 MOST_CLASSES = 10
 
 
-def course_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
+def learning_curve_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
     """The bound on training and validation images over the epochs (fig. 2), without the first of them,
     beside whose leaps all that comes later would be one line."""
-    drawn: Pictures = []
-    for data, deepest in _deepest([o for o in outcomes if o.course]).items():
-        courses = []
-        for name, outcome in deepest.items():
-            course = outcome.course[max(1, len(outcome.course) // 5) :]
+    written: FigureFiles = []
+    for data, deepest in _deepest([o for o in results if o.learning_curve]).items():
+        curves = []
+        for name, result in deepest.items():
+            learning_curve = result.learning_curve[max(1, len(result.learning_curve) // 5) :]
             scores = {
-                f"log-likelihood of {title} images": [r["scores"][part] for r in course]
+                f"log-likelihood of {title} images": [r["scores"][part] for r in learning_curve]
                 for part, title in (("train", "training"), ("validation", "validation"))
             }
-            courses.append(figures.Course(name, _epochs(outcome.trial, course), scores))
-        figure = figures.course_curves(courses, across="epochs")
-        path = figures.save_figure(figure, folder / f"course-{data}.png")
-        drawn.append((f"Likelihood over training on {data}", path))
-    return drawn
+            curves.append(figures.ScoreCurve(name, _epochs(result.trial, learning_curve), scores))
+        figure = figures.score_curves(curves, across="epochs")
+        path = figures.save_figure(figure, folder / f"learning-curve-{data}.png")
+        written.append((f"Likelihood over training on {data}", path))
+    return written
 
 
-def budget_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
+def budget_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
     """The likelihood of each system after whole trainings of more and more updates."""
-    drawn: Pictures = []
-    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+    written: FigureFiles = []
+    for data in dict.fromkeys(result.trial.data for result in results):
         found: dict[str, dict[int, list[float]]] = {}
-        for outcome in _of_most_layers(outcomes, data):
-            if outcome.trial.after is None:
-                steps = outcome.trial.read_recipe().training["steps"]
-                value = _value(outcome, "log-likelihood")
-                found.setdefault(outcome.trial.system, {}).setdefault(steps, []).append(value)
+        for result in _of_most_layers(results, data):
+            if result.trial.after is None:
+                steps = result.trial.read_recipe().training["steps"]
+                value = _value(result, "log-likelihood")
+                found.setdefault(result.trial.system, {}).setdefault(steps, []).append(value)
         if any(len(budgets) > 1 for budgets in found.values()):
-            figure = figures.course_curves(
-                _mean_courses(found),
+            figure = figures.score_curves(
+                _mean_curves(found),
                 across="updates, each point a whole training",
                 logarithmic=True,
                 ticks=sorted({steps for budgets in found.values() for steps in budgets}),
             )
             path = figures.save_figure(figure, folder / f"budget-{data}.png")
-            drawn.append((f"Likelihood by the length of training on {data}", path))
-    return drawn
+            written.append((f"Likelihood by the length of training on {data}", path))
+    return written
 
 
-def depth_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
+def depth_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
     """The likelihood of each system with more and more layers (fig. 3)."""
-    drawn: Pictures = []
-    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+    written: FigureFiles = []
+    for data in dict.fromkeys(result.trial.data for result in results):
         found: dict[str, dict[int, list[float]]] = {}
-        for outcome in outcomes:
-            if outcome.trial.data == data and "," not in outcome.trial.note:
-                depth = _depth(outcome)
-                value = _value(outcome, "log-likelihood")
-                found.setdefault(outcome.trial.system, {}).setdefault(depth, []).append(value)
+        for result in results:
+            if result.trial.data == data and "," not in result.trial.note:
+                depth = _depth(result)
+                value = _value(result, "log-likelihood")
+                found.setdefault(result.trial.system, {}).setdefault(depth, []).append(value)
         if any(len(depths) > 1 for depths in found.values()):
-            figure = figures.course_curves(_mean_courses(found), across="layers")
+            figure = figures.score_curves(_mean_curves(found), across="layers")
             path = figures.save_figure(figure, folder / f"depth-{data}.png")
-            drawn.append((f"Likelihood by the number of layers on {data}", path))
-    return drawn
+            written.append((f"Likelihood by the number of layers on {data}", path))
+    return written
 
 
-def activity_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
+def activity_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
     """What each unit carries over the epochs (fig. 4)."""
-    drawn: Pictures = []
-    for data, compared in _compared([o for o in outcomes if o.course]).items():
+    written: FigureFiles = []
+    for data, compared in _compared([o for o in results if o.learning_curve]).items():
         activity, at, layers = {}, {}, {}
-        for name, outcome in compared.items():
-            activity[name] = np.array([r["scores"]["unit-kl"] for r in outcome.course])
-            at[name] = np.array(_epochs(outcome.trial, outcome.course))
-            layers[name] = _unit_layers(outcome.trial)
+        for name, result in compared.items():
+            activity[name] = np.array([r["scores"]["unit-kl"] for r in result.learning_curve])
+            at[name] = np.array(_epochs(result.trial, result.learning_curve))
+            layers[name] = _unit_layers(result.trial)
         figure = figures.activity_over_training(activity, at=at, layers=layers)
         path = figures.save_figure(figure, folder / f"activity-{data}.png")
-        drawn.append((f"What each unit carries over training on {data}", path))
-    return drawn
+        written.append((f"What each unit carries over training on {data}", path))
+    return written
 
 
-def layer_pictures(outcomes: Sequence[Outcome], folder: Path) -> Pictures:
+def layer_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
     """What each layer carries in the end, and how many of its units (fig. 5)."""
-    drawn: Pictures = []
-    for data, compared in _compared(outcomes).items():
-        courses = []
-        for name, outcome in compared.items():
-            numbers = range(1, _depth(outcome) + 1)
+    written: FigureFiles = []
+    for data, compared in _compared(results).items():
+        curves = []
+        for name, result in compared.items():
+            numbers = range(1, _depth(result) + 1)
             scores = {
-                "KL divergence of a layer (nats)": [_value(outcome, f"kl_{i}") for i in numbers],
-                "its active units": [_value(outcome, f"active-units:{i}") for i in numbers],
+                "KL divergence of a layer (nats)": [_value(result, f"kl_{i}") for i in numbers],
+                "its active units": [_value(result, f"active-units:{i}") for i in numbers],
             }
-            courses.append(figures.Course(name, list(numbers), scores))
-        figure = figures.course_curves(courses, across="layer, from the image up")
+            curves.append(figures.ScoreCurve(name, list(numbers), scores))
+        figure = figures.score_curves(curves, across="layer, from the image up")
         path = figures.save_figure(figure, folder / f"layers-{data}.png")
-        drawn.append((f"What each layer carries on {data}", path))
-    return drawn
+        written.append((f"What each layer carries on {data}", path))
+    return written
 
 
-def class_pictures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+def class_figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
     """Principal components of each layer's latents, drawn from their posterior, by class (fig. 6)."""
-    drawn: Pictures = []
-    for data, compared in _compared(outcomes).items():
-        picture = f"Principal components of each layer on {data}", folder / f"classes-{data}.png"
-        drawn += drawn_or_kept([picture], compared, runs, partial(_draw_classes, picture))
-    return drawn
+    written: FigureFiles = []
+    for data, compared in _compared(results).items():
+        figure_file = (
+            f"Principal components of each layer on {data}",
+            folder / f"classes-{data}.png",
+        )
+        written += draw_or_keep([figure_file], compared, runs, partial(_draw_classes, figure_file))
+    return written
 
 
-def _draw_classes(picture: Picture, opened: Mapping[str, Run]) -> Pictures:
-    dataset = next(iter(opened.values())).dataset
+def _draw_classes(figure_file: FigureFile, loaded: Mapping[str, Run]) -> FigureFiles:
+    dataset = next(iter(loaded.values())).dataset
     factor = dataset.spec[0]
     if factor.kind != "categorical" or len(factor.values or ()) > MOST_CLASSES:
         return []
     test = evenly_spaced(dataset.split["test"], IMAGES)
     points = {
-        name: [principal_components(z) for z in drawn_latents(run, test)]
-        for name, run in opened.items()
+        name: [principal_components(z) for z in sampled_latents(run, test)]
+        for name, run in loaded.items()
     }
     names = [str(value) for value in factor.values or ()]
     figure = figures.layer_maps(points, dataset.factors[test, 0], names=names)
-    figures.save_figure(figure, picture[1])
-    return [picture]
+    figures.save_figure(figure, figure_file[1])
+    return [figure_file]
 
 
-def drawn_latents(run: Run, indices: IndexArray) -> list[FloatArray]:
+def sampled_latents(run: Run, indices: IndexArray) -> list[FloatArray]:
     """One draw of each layer's latents for images, with noise that is always the same.
 
     Their means would not do: those of a layer that carries nothing differ by little, but differ.
@@ -174,51 +177,51 @@ def _unit_layers(trial: Trial) -> list[int]:
     return [layer for layer, size in enumerate(sizes, start=1) for _ in range(size)]
 
 
-def _depth(outcome: Outcome) -> int:
+def _depth(result: TrialResult) -> int:
     """Layers of a note such as "64-32-16, 20,000 steps"."""
-    return outcome.trial.note.partition(",")[0].count("-") + 1
+    return result.trial.note.partition(",")[0].count("-") + 1
 
 
-def _of_most_layers(outcomes: Sequence[Outcome], data: str) -> list[Outcome]:
-    here = [outcome for outcome in outcomes if outcome.trial.data == data]
+def _of_most_layers(results: Sequence[TrialResult], data: str) -> list[TrialResult]:
+    here = [result for result in results if result.trial.data == data]
     most = max(map(_depth, here))
-    return [outcome for outcome in here if _depth(outcome) == most]
+    return [result for result in here if _depth(result) == most]
 
 
-def _setting(outcome: Outcome) -> str:
+def _setting(result: TrialResult) -> str:
     """What else was different, of a note such as "64-32-16, 20,000 steps"."""
-    return outcome.trial.note.partition(", ")[2]
+    return result.trial.note.partition(", ")[2]
 
 
-def _deepest(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Outcome]]:
+def _deepest(results: Sequence[TrialResult]) -> dict[str, dict[str, TrialResult]]:
     """On each data set the first outcome of each system with most layers; where several were trained
     in different ways, all of them."""
-    found: dict[str, dict[str, Outcome]] = {}
-    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
+    found: dict[str, dict[str, TrialResult]] = {}
+    for data in dict.fromkeys(result.trial.data for result in results):
         same = found[data] = {}
-        for outcome in _of_most_layers(outcomes, data):
-            name = ", ".join(filter(None, (outcome.trial.system, _setting(outcome))))
-            same.setdefault(name, outcome)
+        for result in _of_most_layers(results, data):
+            name = ", ".join(filter(None, (result.trial.system, _setting(result))))
+            same.setdefault(name, result)
         found[data] = dict(list(same.items())[: len(SERIES_STYLES)])
     return found
 
 
-def _compared(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Outcome]]:
+def _compared(results: Sequence[TrialResult]) -> dict[str, dict[str, TrialResult]]:
     """On each data set the first outcome of each system with most layers, all of the setting that most
     systems were trained in."""
-    found: dict[str, dict[str, Outcome]] = {}
-    for data in dict.fromkeys(outcome.trial.data for outcome in outcomes):
-        settings: dict[str, dict[str, Outcome]] = {}
-        for outcome in _of_most_layers(outcomes, data):
-            settings.setdefault(_setting(outcome), {}).setdefault(outcome.trial.system, outcome)
+    found: dict[str, dict[str, TrialResult]] = {}
+    for data in dict.fromkeys(result.trial.data for result in results):
+        settings: dict[str, dict[str, TrialResult]] = {}
+        for result in _of_most_layers(results, data):
+            settings.setdefault(_setting(result), {}).setdefault(result.trial.system, result)
         found[data] = max(settings.values(), key=len)
     return found
 
 
-def _mean_courses(found: Mapping[str, Mapping[int, Sequence[float]]]) -> list[figures.Course]:
+def _mean_curves(found: Mapping[str, Mapping[int, Sequence[float]]]) -> list[figures.ScoreCurve]:
     """Likelihoods of each system at each number, over seeds."""
     return [
-        figures.Course(
+        figures.ScoreCurve(
             system,
             sorted(values),
             {"log-likelihood (test split)": [np.mean(values[at]) for at in sorted(values)]},
@@ -227,12 +230,12 @@ def _mean_courses(found: Mapping[str, Mapping[int, Sequence[float]]]) -> list[fi
     ]
 
 
-def _epochs(trial: Trial, course: Course) -> list[float]:
+def _epochs(trial: Trial, learning_curve: LearningCurve) -> list[float]:
     """When the records of a course were made; one that goes on from another counts on from there."""
     recipe = trial.read_recipe()
     before = trial.after.read_recipe().training["steps"] if trial.after is not None else 0
     images = _training_images(yaml.safe_dump(recipe.data))
-    return [recipe.training["batch_size"] * (before + r["step"]) / images for r in course]
+    return [recipe.training["batch_size"] * (before + r["step"]) / images for r in learning_curve]
 
 
 @lru_cache
@@ -240,5 +243,5 @@ def _training_images(data: str) -> int:
     return len(Recipe(yaml.safe_load(data), {}, {}).build_dataset().split["train"])
 
 
-def _value(outcome: Outcome, name: str) -> float:
-    return next((float(s["value"]) for s in outcome.scores if s["name"] == name), float("nan"))
+def _value(result: TrialResult, name: str) -> float:
+    return next((float(s["value"]) for s in result.scores if s["name"] == name), float("nan"))

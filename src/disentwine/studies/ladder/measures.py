@@ -22,7 +22,7 @@ from disentwine.figures.hierarchy import ACTIVE
 from disentwine.models.hierarchical.base import HierarchicalModel
 from disentwine.nn.images import evaluation_mode
 from disentwine.runs.run import Run
-from disentwine.studies.learning_curves import costs, read_course
+from disentwine.studies.learning_curves import costs, read_learning_curve
 from disentwine.training.batch_source import BatchSource
 
 SAMPLES, FEW_SAMPLES = 5_000, 100
@@ -58,7 +58,7 @@ def measure(
         Score("elbo", -sum(term.value for term in terms), n=n),
         *(replace(s, details={}) for s in found.scores if s.name.startswith("kl_")),
         *activity(model, unit_kl(model, dataset, found.indices), n=n),
-        *costs(read_course(run.path)),
+        *costs(read_learning_curve(run.path)),
     ]
 
 

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from disentwine.studies.figures import Pictures
+from disentwine.studies.figures import FigureFiles
 from disentwine.studies.ladder.figures import (
-    activity_pictures,
-    budget_pictures,
-    class_pictures,
-    course_pictures,
-    depth_pictures,
-    layer_pictures,
+    activity_figures,
+    budget_figures,
+    class_figures,
+    depth_figures,
+    layer_figures,
+    learning_curve_figures,
 )
 from disentwine.studies.ladder.measures import measure, watch
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
-from disentwine.studies.trial import Outcome, Trial
+from disentwine.studies.trial import Trial, TrialResult
 
 LAYERS, HIDDEN = (64, 32, 16, 8, 4), (512, 256, 128, 64, 32)
 DEEPEST = len(LAYERS)
@@ -78,7 +78,7 @@ PUBLISHED: Published = {
 }
 """Ladder Variational Autoencoders, C. Sonderby et al., 2016, tables 1 and 2, in nats."""
 
-OTHERS: Published = {
+PUBLISHED_ONLY: Published = {
     ("ladder-vae", "mnist", "log-likelihood", "64-32-16-8-4, fine-tuned"): -81.84,
     ("iwae", "mnist", "log-likelihood", "2 layers, IW=50"): -82.90,
     ("iwae", "mnist", "log-likelihood", "2 layers, IW=1"): -85.33,
@@ -212,19 +212,19 @@ def _smoke(seed: int) -> list[Trial]:
     return [made[0], _fine_tuned(made[0], steps=5, saves=1), *made[1:]]
 
 
-def figures(outcomes: Sequence[Outcome], runs: Path, folder: Path) -> Pictures:
+def figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
     """Figures 2 to 6 of the paper, and what more updates bring."""
     return [
-        *course_pictures(outcomes, folder),
-        *budget_pictures(outcomes, folder),
-        *depth_pictures(outcomes, folder),
-        *activity_pictures(outcomes, folder),
-        *layer_pictures(outcomes, folder),
-        *class_pictures(outcomes, runs, folder),
+        *learning_curve_figures(results, folder),
+        *budget_figures(results, folder),
+        *depth_figures(results, folder),
+        *activity_figures(results, folder),
+        *layer_figures(results, folder),
+        *class_figures(results, runs, folder),
     ]
 
 
-REMARKS = (
+NOTES = (
     "*Likelihood*: the importance-weighted bound of all test images, estimated by that with 100 samples "
     "and, on some of the images, what 5,000 add to it; the error that this leaves is "
     "`error-of-correction` in the JSON file. Weights were chosen on validation images, and so were "
@@ -234,7 +234,7 @@ REMARKS = (
     "each image. Layer 1 is next to the image. Maps, curves and layers in the pictures are of the first "
     "seed, likelihoods by layers or by updates of the mean over seeds.",
 )
-DATA_REMARKS = {
+DATASET_NOTES = {
     "mnist": f"*MNIST*: 55,000 images to learn from, drawn black and white anew in every batch; test images "
     f"are drawn once, the same for all. {STEPS['mnist']:,} updates at batches of 256, where a row does not "
     f"say otherwise.",
@@ -251,7 +251,7 @@ LADDER = Study(
     trials=trials,
     measure={"paper": measure, "smoke": partial(measure, limit=60, samples=20, few=5)},
     published=PUBLISHED,
-    others=OTHERS,
+    published_only=PUBLISHED_ONLY,
     tables={
         "Likelihood (test split, nats)": [
             Column("log-likelihood, 5,000 samples", "log-likelihood", form=".2f"),
@@ -270,7 +270,7 @@ LADDER = Study(
     },
     figures=figures,
     watch={"paper": watch, "smoke": partial(watch, images=20, samples=5)},
-    notes=REMARKS,
-    dataset_notes=DATA_REMARKS,
+    notes=NOTES,
+    dataset_notes=DATASET_NOTES,
     stages=3,
 )
