@@ -7,6 +7,7 @@
 (10,)
 """
 
+# ruff: noqa: F405 - names of models come from their own list
 import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -17,38 +18,17 @@ if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "8000")
 
 if TYPE_CHECKING:
-    from disentwine import data
+    from disentwine import causal, data, figures, metrics
+    from disentwine.causal.discovery import discover
     from disentwine.evaluation import evaluate, traverse
-    from disentwine.models import (
-        CTVAE,
-        DCIGN,
-        DIPVAEI,
-        DIPVAEII,
-        MCQVAE,
-        VAE,
-        VQVAE,
-        WAEGAN,
-        WAEMMD,
-        BetaTCVAE,
-        BetaVAE,
-        CausalGAN,
-        CausalVAE,
-        CausalWAE,
-        ConditionVAE,
-        FactorVAE,
-        HierarchicalVAE,
-        InfoGAN,
-        LadderVAE,
-        LayeredCausalVAE,
-        LayeredCausalWAE,
-        UnsupervisedCausalVAE,
-    )
+    from disentwine.models import *  # noqa: F403
     from disentwine.runs.fit import fit
     from disentwine.runs.run import load_run
 
 # Names are imported when first used, so that `disentwine --help` need not wait for torch.
-_MODELS = "disentwine.models"
+_ROOMS = ("causal", "data", "figures", "metrics")
 _HOMES = {
+    "discover": "disentwine.causal.discovery",
     "evaluate": "disentwine.evaluation",
     "fit": "disentwine.runs.fit",
     "load_run": "disentwine.runs.run",
@@ -78,10 +58,14 @@ __all__ = [
     "LayeredCausalVAE",
     "LayeredCausalWAE",
     "UnsupervisedCausalVAE",
+    "causal",
     "data",
+    "discover",
     "evaluate",
+    "figures",
     "fit",
     "load_run",
+    "metrics",
     "traverse",
 ]
 
@@ -89,10 +73,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("disentwine")
-    if name == "data":
-        return import_module("disentwine.data")
+    if name in _ROOMS:
+        return import_module(f"disentwine.{name}")
     if name in __all__:
-        return getattr(import_module(_HOMES.get(name, _MODELS)), name)
+        return getattr(import_module(_HOMES.get(name, "disentwine.models")), name)
     raise AttributeError(f"module 'disentwine' has no attribute '{name}'")
 
 

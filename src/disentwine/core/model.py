@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import (
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    Self,
+    TypeVar,
+    cast,
+    overload,
+)
 
 import torch
 from torch import Tensor, nn
@@ -60,6 +72,92 @@ class Losses(NamedTuple):
         return {"loss": self.total.detach()} | {n: t.detach().mean() for n, t in self.terms.items()}
 
 
+Options = ParamSpec("Options")
+ModelType = TypeVar("ModelType", bound="Model")
+
+
+class ForData(Generic[Options]):
+    """The typed constructor `for_data` of a model: a data set in place of what it decides.
+
+    A model writes `for_data = ForData(__init__)` below its constructor, whose positional arguments the
+    data set decides; then editors and type checkers know the options of `for_data`
+    (docs/decisions/0017-typed-options.md).
+
+    >>> import inspect
+    >>> from disentwine import VAE
+    >>> list(inspect.signature(VAE.for_data).parameters)
+    ['dataset', 'latent', 'network', 'likelihood', 'warm_up_steps']
+    """
+
+    @overload
+    def __init__(
+        self, constructor: Callable[Concatenate[Any, Any, Any, Any, Any, Options], None]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, constructor: Callable[Concatenate[Any, Any, Any, Any, Options], None]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, constructor: Callable[Concatenate[Any, Any, Any, Options], None]
+    ) -> None: ...
+    @overload
+    def __init__(self, constructor: Callable[Concatenate[Any, Any, Options], None]) -> None: ...
+    def __init__(self, constructor: Callable[..., None]) -> None:
+        """The constructor is for type checkers; the options are read from the class itself."""
+
+    def __get__(
+        self, instance: Model | None, owner: type[ModelType]
+    ) -> Callable[Concatenate[Dataset, Options], ModelType]:
+        def for_data(dataset: Dataset, **options: Any) -> Any:
+            return owner.build(dataset, options)
+
+        for_data.__doc__ = f"Build the model for a data set.\n\n{inspect.getdoc(owner)}"
+        for_data.__qualname__ = f"{owner.__qualname__}.for_data"
+        for_data.__signature__ = _signature_for_data(owner)  # type: ignore[attr-defined]
+        return cast("Callable[Concatenate[Dataset, Options], ModelType]", for_data)
+
+
+def _signature_for_data(owner: type[Model]) -> inspect.Signature:
+    """The constructor's signature with `dataset` in place of what the data set decides."""
+    dataset = inspect.Parameter(
+        "dataset", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="Dataset"
+    )
+    options = [
+        parameter
+        for name, parameter in inspect.signature(owner).parameters.items()
+        if name not in owner.fixed_by_data
+    ]
+    return inspect.Signature([dataset, *options], return_annotation=owner)
+
+
+def _any_options(self: Any, image_shape: Any, *arguments: Any, **options: Any) -> None:
+    """What type checkers know of a model that does not write `for_data = ForData(__init__)`."""
+
+
+CALLED_BY_USERS = [
+    "parameters",
+    "named_parameters",
+    "state_dict",
+    "load_state_dict",
+    "zero_grad",
+    "requires_grad_",
+    "train",
+    "eval",
+    "training",
+    "to",
+    "cpu",
+    "cuda",
+    "float",
+    "double",
+]
+"""The names of `nn.Module` that users of a model call."""
+
+CALLED_BY_TRAINING = frozenset(
+    ("betas", "build", "check_options", "data_arguments", "fixed_by_data", "initialise_from")
+)
+
+
 class Model(nn.Module, ABC):
     """A model of images. Subclasses keep every constructor argument as an attribute of its own
     name, so that a recipe can be written from the object, and implement the three methods below.
@@ -84,13 +182,26 @@ class Model(nn.Module, ABC):
     def reconstruct(self, x: Any) -> Any:
         """Each image after passing through its code, in the form it was given."""
 
+    for_data = ForData(_any_options)
+
     @classmethod
-    def for_data(cls, dataset: Dataset, **options: Any) -> Self:
-        """Build the model with what the data set decides and your options."""
+    def build(cls, dataset: Dataset, options: Mapping[str, Any]) -> Self:
+        """What `for_data` does."""
         options = cls.check_options(options)
-        if all(name in options for name in cls.fixed_by_data):
-            return cls(**options)
-        return cls(**(cls.data_arguments(dataset, options) | options))
+        if not all(name in options for name in cls.fixed_by_data):
+            options = cls.data_arguments(dataset, options) | options
+        model = cls(**options)
+        model.initialise_from(dataset)
+        return model
+
+    def initialise_from(self, dataset: Dataset) -> None:
+        """Set initial weights and buffers that depend on the training images or labels."""
+
+    def __dir__(self) -> Iterable[str]:
+        """What users call: options, submodules and methods, without most names of `nn.Module`."""
+        own = [name for cls in type(self).__mro__ if issubclass(cls, Model) for name in vars(cls)]
+        public = {name for name in (*own, *vars(self), *self._modules) if not name.startswith("_")}
+        return sorted((public - CALLED_BY_TRAINING).union(CALLED_BY_USERS))
 
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:

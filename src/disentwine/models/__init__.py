@@ -1,24 +1,28 @@
-"""One file a system of the literature, and the table of their names."""
+"""All models, and the table `MODELS` of their names in recipes."""
 
 from disentwine.core.model import Model
-from disentwine.models.causal.causal_gan import CausalGAN
-from disentwine.models.causal.causal_vae import CausalVAE
-from disentwine.models.causal.causal_vae_unsup import UnsupervisedCausalVAE
-from disentwine.models.causal.causal_wae import CausalWAE
-from disentwine.models.causal.condition_vae import ConditionVAE
-from disentwine.models.causal.layered_vae import LayeredCausalVAE
-from disentwine.models.causal.layered_wae import LayeredCausalWAE
-from disentwine.models.hierarchical.ladder import HierarchicalVAE, LadderVAE
-from disentwine.models.infogan import InfoGAN
-from disentwine.models.quantized.ct_vae import CTVAE
-from disentwine.models.quantized.mcq_vae import MCQVAE, VQVAE
-from disentwine.models.vae.beta_tcvae import BetaTCVAE
-from disentwine.models.vae.beta_vae import BetaVAE
-from disentwine.models.vae.dc_ign import DCIGN
-from disentwine.models.vae.dip_vae import DIPVAEI, DIPVAEII
-from disentwine.models.vae.factor_vae import FactorVAE
-from disentwine.models.vae.vae import VAE
-from disentwine.models.wae import WAEGAN, WAEMMD
+from disentwine.models.causal.causal_gan import CausalGAN as CausalGAN
+from disentwine.models.causal.causal_vae import CausalVAE as CausalVAE
+from disentwine.models.causal.causal_vae_unsup import UnsupervisedCausalVAE as UnsupervisedCausalVAE
+from disentwine.models.causal.causal_wae import CausalWAE as CausalWAE
+from disentwine.models.causal.condition_vae import ConditionVAE as ConditionVAE
+from disentwine.models.causal.layered_vae import LayeredCausalVAE as LayeredCausalVAE
+from disentwine.models.causal.layered_wae import LayeredCausalWAE as LayeredCausalWAE
+from disentwine.models.hierarchical.ladder import HierarchicalVAE as HierarchicalVAE
+from disentwine.models.hierarchical.ladder import LadderVAE as LadderVAE
+from disentwine.models.infogan import InfoGAN as InfoGAN
+from disentwine.models.quantized.ct_vae import CTVAE as CTVAE
+from disentwine.models.quantized.mcq_vae import MCQVAE as MCQVAE
+from disentwine.models.quantized.mcq_vae import VQVAE as VQVAE
+from disentwine.models.vae.beta_tcvae import BetaTCVAE as BetaTCVAE
+from disentwine.models.vae.beta_vae import BetaVAE as BetaVAE
+from disentwine.models.vae.dc_ign import DCIGN as DCIGN
+from disentwine.models.vae.dip_vae import DIPVAEI as DIPVAEI
+from disentwine.models.vae.dip_vae import DIPVAEII as DIPVAEII
+from disentwine.models.vae.factor_vae import FactorVAE as FactorVAE
+from disentwine.models.vae.vae import VAE as VAE
+from disentwine.models.wae import WAEGAN as WAEGAN
+from disentwine.models.wae import WAEMMD as WAEMMD
 
 MODELS: dict[str, type[Model]] = {
     "vae": VAE,
@@ -44,29 +48,3 @@ MODELS: dict[str, type[Model]] = {
     "ct-vae": CTVAE,
     "causal-gan": CausalGAN,
 }
-
-__all__ = [
-    "CTVAE",
-    "DCIGN",
-    "DIPVAEI",
-    "DIPVAEII",
-    "MCQVAE",
-    "MODELS",
-    "VAE",
-    "VQVAE",
-    "WAEGAN",
-    "WAEMMD",
-    "BetaTCVAE",
-    "BetaVAE",
-    "CausalGAN",
-    "CausalVAE",
-    "CausalWAE",
-    "ConditionVAE",
-    "FactorVAE",
-    "HierarchicalVAE",
-    "InfoGAN",
-    "LadderVAE",
-    "LayeredCausalVAE",
-    "LayeredCausalWAE",
-    "UnsupervisedCausalVAE",
-]

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from disentwine.core.capabilities import DiscriminatorTraining
-from disentwine.core.model import Batch, Losses, Model
+from disentwine.core.model import Batch, ForData, Losses, Model
 from disentwine.core.types import Count, NonNegative, NonNegativeInt, Positive
 from disentwine.losses.adversarial import discriminator_loss, generator_loss, lazy_slope_penalty
 from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network
@@ -50,8 +50,8 @@ class InfoGAN(Model):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         latent: Count = 5,
         classes: NonNegativeInt = 0,
         noise: Count = 10,
@@ -71,6 +71,8 @@ class InfoGAN(Model):
         self.log_scale = nn.Parameter(torch.full((latent,), -1.0))
         self.discriminator = ENCODERS[network](image_shape, 1)
         self.discriminator_training = DiscriminatorTraining(discriminator_learning_rate, self.betas)
+
+    for_data = ForData(__init__)
 
     def draw(self, n: int) -> tuple[Tensor, Tensor]:
         """Codes (n, latent + classes), numbers first, and noise (n, noise)."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from disentwine.core.capabilities import DiscriminatorTraining
-from disentwine.core.model import Batch, Losses, Model
+from disentwine.core.model import Batch, ForData, Losses, Model
 from disentwine.core.types import Count, NonNegative, Positive
 from disentwine.losses.adversarial import discriminator_loss, generator_loss
 from disentwine.losses.kernels import mmd
@@ -28,7 +28,7 @@ class Autoencoder(Model):
         network: see `disentwine.nn.encoders`.
     """
 
-    def __init__(self, *, image_shape: ImageShape, latent: int, network: Network) -> None:
+    def __init__(self, image_shape: ImageShape, *, latent: int, network: Network) -> None:
         super().__init__()
         self.image_shape = image_shape
         self.latent = latent
@@ -134,8 +134,8 @@ class WAEGAN(Autoencoder):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         latent: Count = 10,
         lambda_gan: NonNegative = 10.0,
         network: Network = "compact",
@@ -148,6 +148,8 @@ class WAEGAN(Autoencoder):
         self.discriminator_learning_rate = discriminator_learning_rate
         self.discriminator = code_discriminator(latent, discriminator_units)
         self.discriminator_training = discriminator_training(discriminator_learning_rate)
+
+    for_data = ForData(__init__)
 
     def loss(self, batch: Batch) -> Losses:
         """Squared error, and how far the codes are from passing for draws of the prior."""
@@ -186,14 +188,16 @@ class WAEMMD(Autoencoder):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         latent: Count = 10,
         lambda_mmd: NonNegative = 10.0,
         network: Network = "compact",
     ) -> None:
         super().__init__(image_shape=image_shape, latent=latent, network=network)
         self.lambda_mmd = lambda_mmd
+
+    for_data = ForData(__init__)
 
     def loss(self, batch: Batch) -> Losses:
         """Squared error and weighted discrepancy from the prior."""

@@ -54,8 +54,8 @@ class CausalModel(Model, Generic[Latents]):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         concept_names: tuple[str, ...],
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +13,7 @@ from disentwine.causal.constraints import NOTHING, Knowledge
 from disentwine.causal.interventions import LabelValues
 from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.dataset import Dataset
-from disentwine.core.model import Batch, Losses
+from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, Positive
 from disentwine.losses.adversarial import discriminator_loss, lazy_slope_penalty
 from disentwine.losses.quantile import quantile_loss
@@ -126,8 +126,8 @@ class CausalGAN(CausalModel[CausalGANLatents]):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         concept_names: tuple[str, ...],
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
@@ -167,12 +167,11 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         self.discriminator = Critics(image_shape, concepts=k, noise=noise, network=network)
         self.discriminator_training = DiscriminatorTraining(discriminator_learning_rate, self.betas)
 
-    @classmethod
-    def for_data(cls, dataset: Dataset, **options: Any) -> Self:
-        model = super().for_data(dataset, **options)
+    for_data = ForData(__init__)
+
+    def initialise_from(self, dataset: Dataset) -> None:
         with torch.no_grad():
-            model.background.copy_(median_image_logits(dataset))
-        return model
+            self.background.copy_(median_image_logits(dataset))
 
     def loss(self, batch: Batch) -> Losses:
         """What the generator and, apart from it, the controller minimise."""

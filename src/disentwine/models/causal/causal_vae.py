@@ -13,7 +13,7 @@ from disentwine.causal.concepts import Discovery
 from disentwine.causal.constraints import NOTHING, Knowledge
 from disentwine.causal.graph import Graph
 from disentwine.causal.interventions import LabelValues
-from disentwine.core.model import Batch, Losses
+from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, Positive, Share
 from disentwine.losses.acyclicity import acyclicity
 from disentwine.losses.elbo import kl_to_standard_normal
@@ -125,8 +125,8 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         concept_names: tuple[str, ...],
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
@@ -164,6 +164,8 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         self.scm = LinearSCM(torch.tensor(self.start.weights, dtype=torch.float32))
         self.mask = MaskLayer(self.scm.edges, dimensions=dimensions)
         self.f = PixelDecoder(latent, image_shape, network=network, likelihood=likelihood)
+
+    for_data = ForData(__init__)
 
     def posterior(
         self, x: Tensor, u: Tensor | None = None, given: Tensor | None = None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from disentwine.core.dataset import Dataset
-from disentwine.core.model import Batch, Losses
+from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, NonNegativeInt
 from disentwine.errors import UsageError
 from disentwine.losses.acyclicity import acyclicity
@@ -49,9 +49,9 @@ class UnsupervisedCausalVAE(LatentModel):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
         factors: NonNegativeInt,
+        *,
         concept_count: Count | None = None,
         dimensions: Count = 4,
         alpha: NonNegative = 1.0,
@@ -69,6 +69,8 @@ class UnsupervisedCausalVAE(LatentModel):
         self.dimensions = dimensions
         self.alpha = alpha
         self.scm = LinearSCM(torch.zeros(k, k), edges=~torch.eye(k, dtype=torch.bool))
+
+    for_data = ForData(__init__)
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from disentwine.causal.constraints import NOTHING, Knowledge
 from disentwine.causal.interventions import LabelValues
 from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.dataset import Dataset
-from disentwine.core.model import Batch, Losses
+from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, Positive, Share
 from disentwine.losses.kernels import hsic
 from disentwine.models.causal.base import Edges
@@ -96,8 +96,8 @@ class CausalWAE(LinearCausalModel[WAELatents]):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         concept_names: tuple[str, ...],
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
@@ -157,16 +157,15 @@ class CausalWAE(LinearCausalModel[WAELatents]):
             self.discriminator = code_discriminator(latent, discriminator_units)
             self.discriminator_training = discriminator_training(discriminator_learning_rate)
 
-    @classmethod
-    def for_data(cls, dataset: Dataset, **options: Any) -> Self:
-        model = super().for_data(dataset, **options)
+    for_data = ForData(__init__)
+
+    def initialise_from(self, dataset: Dataset) -> None:
         with torch.no_grad():
-            # Squared errors of a picture that starts grey leave no gradient for the thin lines in it.
-            model.g_3[-1].background.copy_(median_image_logits(dataset))  # type: ignore[operator]
+            # With squared errors, an image that starts grey leaves no gradient for its thin lines.
+            self.g_3[-1].background.copy_(median_image_logits(dataset))  # type: ignore[operator]
         complete = complete_labels(dataset)
         if len(complete):
-            model.labels.fill(model.standardise(torch.from_numpy(complete)))
-        return model
+            self.labels.fill(self.standardise(torch.from_numpy(complete)))
 
     def latents(self, epsilon: Tensor, u: Tensor) -> WAELatents:
         """The causal layer and the mask layer over flat exogenous terms and concepts (n, k)."""

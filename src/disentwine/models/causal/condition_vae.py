@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from disentwine.causal.concepts import complete_labels, label_arguments
 from disentwine.causal.graph import Graph
 from disentwine.causal.interventions import LabelValues, label_values
 from disentwine.core.dataset import Dataset
-from disentwine.core.model import Batch, Losses
+from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, Positive, Share
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.causal.base import CausalModel
@@ -56,8 +56,8 @@ class ConditionVAE(CausalModel[Tensor]):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         concept_names: tuple[str, ...],
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
@@ -86,18 +86,17 @@ class ConditionVAE(CausalModel[Tensor]):
         self.f = PixelDecoder(latent, image_shape, network=network, likelihood=likelihood)
         self.labels = LabelBuffer(k)
 
+    for_data = ForData(__init__)
+
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
         fixed = label_arguments(dataset, needed_by=cls.__name__)
         return fixed | {"label_values": label_values(dataset)}
 
-    @classmethod
-    def for_data(cls, dataset: Dataset, **options: Any) -> Self:
-        model = super().for_data(dataset, **options)
+    def initialise_from(self, dataset: Dataset) -> None:
         complete = complete_labels(dataset)
         if len(complete):
-            model.labels.fill(model.standardise(torch.from_numpy(complete)))
-        return model
+            self.labels.fill(self.standardise(torch.from_numpy(complete)))
 
     def loss(self, batch: Batch) -> Losses:
         """The negative evidence lower bound, in nats."""

@@ -76,8 +76,8 @@ class LayeredModel(CausalModel[Tensor]):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         concept_names: tuple[str, ...],
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
@@ -163,15 +163,17 @@ class LayeredModel(CausalModel[Tensor]):
         return fixed | {"groups": groups, "boxes": boxes, "levels": levels}, regions
 
     @classmethod
-    def for_data(cls, dataset: Dataset, **options: Any) -> Self:
+    def build(cls, dataset: Dataset, options: Mapping[str, Any]) -> Self:
         cls.check_options(options)
         fixed, regions = cls._decided_by(dataset, options)
-        model = super().for_data(dataset, **(fixed | options))
-        with torch.no_grad():
-            model.decoder.background.copy_(median_image_logits(dataset))
-            model.decoder.regions.copy_(regions)
-            model.labels.fill(model.standardise(torch.from_numpy(complete_labels(dataset))))
+        model = super().build(dataset, fixed | dict(options))
+        model.decoder.regions.copy_(regions)
         return model
+
+    def initialise_from(self, dataset: Dataset) -> None:
+        with torch.no_grad():
+            self.decoder.background.copy_(median_image_logits(dataset))
+            self.labels.fill(self.standardise(torch.from_numpy(complete_labels(dataset))))
 
     @abstractmethod
     def codes(self, x: Tensor) -> Tensor:

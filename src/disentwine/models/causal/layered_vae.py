@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from disentwine.causal.constraints import NOTHING, Knowledge
 from disentwine.causal.interventions import LabelValues
-from disentwine.core.model import Batch, Losses
+from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Positive, Probability
 from disentwine.errors import UsageError
 from disentwine.losses.elbo import gaussian_log_likelihood, kl_to_standard_normal
@@ -62,8 +62,8 @@ class LayeredCausalVAE(LayeredModel):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         concept_names: tuple[str, ...],
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
@@ -98,6 +98,8 @@ class LayeredCausalVAE(LayeredModel):
         )
         self.abduction = abduction
         self.log_scale = nn.Parameter(torch.tensor(-1.0))
+
+    for_data = ForData(__init__)
 
     def posterior(self, x: Tensor) -> DiagonalGaussian:
         """$q(z|x)$; codes are standardised concepts."""

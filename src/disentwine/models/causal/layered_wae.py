@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from disentwine.causal.constraints import NOTHING, Knowledge
 from disentwine.causal.interventions import LabelValues
 from disentwine.core.capabilities import DiscriminatorTraining
-from disentwine.core.model import Batch, Losses
+from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, Positive, Probability
 from disentwine.losses.kernels import hsic
 from disentwine.models.causal.base import Edges
@@ -63,8 +63,8 @@ class LayeredCausalWAE(LayeredModel):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         concept_names: tuple[str, ...],
         label_mean: tuple[float, ...],
         label_scale: tuple[float, ...],
@@ -112,6 +112,8 @@ class LayeredCausalWAE(LayeredModel):
         if divergence == "gan":
             self.discriminator = code_discriminator(len(concept_names), discriminator_units)
             self.discriminator_training = discriminator_training(discriminator_learning_rate)
+
+    for_data = ForData(__init__)
 
     def codes(self, x: Tensor) -> Tensor:
         """$h(x)$."""

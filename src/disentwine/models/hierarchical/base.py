@@ -79,8 +79,8 @@ class HierarchicalModel(Model):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         layers: tuple[Count, ...],
         hidden: tuple[Count, ...],
         depth: Count,

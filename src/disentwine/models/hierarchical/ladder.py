@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from disentwine.core.model import ForData
 from disentwine.core.types import Count, NonNegativeInt
 from disentwine.losses.elbo import kl_between_gaussians
 from disentwine.models.hierarchical.base import Draw, HierarchicalModel, Level, drawn
@@ -30,8 +31,8 @@ class HierarchicalVAE(HierarchicalModel):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         layers: tuple[Count, ...] = (64, 32, 16, 8, 4),
         hidden: tuple[Count, ...] = (512, 256, 128, 64, 32),
         depth: Count = 2,
@@ -60,6 +61,8 @@ class HierarchicalVAE(HierarchicalModel):
                 (self._features, *layers[:-1]), hidden, layers, strict=False
             )
         )
+
+    for_data = ForData(__init__)
 
     def infer(self, x: Tensor, *, samples: int = 1, draw: Draw = drawn) -> list[Level]:
         first, *others = self.posteriors
@@ -108,8 +111,8 @@ class LadderVAE(HierarchicalModel):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         layers: tuple[Count, ...] = (64, 32, 16, 8, 4),
         hidden: tuple[Count, ...] = (512, 256, 128, 64, 32),
         depth: Count = 2,
@@ -139,6 +142,8 @@ class LadderVAE(HierarchicalModel):
         self.heads = nn.ModuleList(
             GaussianHead(width, size) for width, size in zip(hidden, layers, strict=False)
         )
+
+    for_data = ForData(__init__)
 
     def infer(self, x: Tensor, *, samples: int = 1, draw: Draw = drawn) -> list[Level]:
         d = self.front(x)

@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from disentwine.core.dataset import Dataset
-from disentwine.core.model import Batch, Losses, Model
+from disentwine.core.model import Batch, ForData, Losses, Model
 from disentwine.core.types import Count, NonNegative, NonNegativeInt, PositiveShare
 from disentwine.data.transitions import transitions
 from disentwine.errors import UsageError, did_you_mean
@@ -95,9 +95,9 @@ class CTVAE(Model):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
         actions: tuple[str, ...],
+        *,
         pretraining: NonNegativeInt = 1000,
         joint: bool = False,
         labels: Literal["known", "latent"] = "known",
@@ -178,6 +178,8 @@ class CTVAE(Model):
             activation=activation,
             edges=edges,
         )
+
+    for_data = ForData(__init__)
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:

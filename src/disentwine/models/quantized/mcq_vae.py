@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from disentwine.core.model import Batch, Losses, Model
+from disentwine.core.model import Batch, ForData, Losses, Model
 from disentwine.core.types import Count, NonNegative
 from disentwine.nn.distributions import (
     Likelihood,
@@ -49,8 +49,8 @@ class MCQVAE(Model):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         codebooks: Count = 2,
         codes: Count = 64,
         dimensions: Count = 16,
@@ -75,6 +75,8 @@ class MCQVAE(Model):
             codebooks=codebooks, codes=codes, dimensions=dimensions, training=codebook_training
         )
         self.log_scale = log_noise_scale(likelihood)
+
+    for_data = ForData(__init__)
 
     @property
     def nodes(self) -> int:
@@ -156,8 +158,8 @@ class VQVAE(MCQVAE):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         codes: Count = 256,
         dimensions: Count = 32,
         reduction: Reduction = 8,
@@ -177,3 +179,5 @@ class VQVAE(MCQVAE):
             codebook_training=codebook_training,
             likelihood=likelihood,
         )
+
+    for_data = ForData(__init__)  # type: ignore[assignment]  # other options than MCQVAE's

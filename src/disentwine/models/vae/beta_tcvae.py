@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from disentwine.core.dataset import Dataset
-from disentwine.core.model import Batch, Losses
+from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative
 from disentwine.losses.total_correlation import Estimator, decompose_kl
 from disentwine.models.vae.vae import LatentModel
@@ -42,9 +42,9 @@ class BetaTCVAE(LatentModel):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
         training_images: Count,
+        *,
         latent: Count = 10,
         alpha: NonNegative = 1.0,
         beta: NonNegative = 6.0,
@@ -59,6 +59,8 @@ class BetaTCVAE(LatentModel):
         self.training_images = training_images
         self.alpha, self.beta, self.gamma = alpha, beta, gamma
         self.estimator = estimator
+
+    for_data = ForData(__init__)
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:

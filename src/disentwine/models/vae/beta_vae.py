@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from disentwine.core.model import Batch, Losses
+from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, NonNegativeInt
 from disentwine.errors import UsageError
 from disentwine.losses.elbo import kl_to_standard_normal
@@ -39,8 +39,8 @@ class BetaVAE(LatentModel):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         latent: Count = 10,
         beta: NonNegative = 4.0,
         capacity: NonNegative | None = None,
@@ -62,6 +62,8 @@ class BetaVAE(LatentModel):
         self.capacity = capacity
         self.start_beta = start_beta
         self.warm_up_steps = warm_up_steps
+
+    for_data = ForData(__init__)
 
     def loss(self, batch: Batch) -> Losses:
         """Reconstruction and weighted divergence, in nats."""

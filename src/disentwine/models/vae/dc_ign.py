@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from disentwine.core.dataset import Dataset
-from disentwine.core.model import Batch, Losses
+from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative
 from disentwine.errors import DataError
 from disentwine.losses.elbo import kl_to_standard_normal
@@ -49,9 +49,9 @@ class DCIGN(LatentModel):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
         varied: tuple[int, ...],
+        *,
         dimensions: Count = 1,
         invariance: NonNegative = 0.01,
         network: Network = "compact",
@@ -66,6 +66,8 @@ class DCIGN(LatentModel):
         self.varied = varied
         self.dimensions = dimensions
         self.invariance = invariance
+
+    for_data = ForData(__init__)
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:

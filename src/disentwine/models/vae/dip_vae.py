@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from disentwine.core.model import Batch, Losses
+from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, NonNegativeInt
 from disentwine.errors import UsageError
 from disentwine.losses.dip import (
@@ -47,8 +47,8 @@ class DIPVAEI(LatentModel):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         latent: Count = 10,
         lambda_od: NonNegative = 10.0,
         lambda_d: NonNegative = 100.0,
@@ -66,6 +66,8 @@ class DIPVAEI(LatentModel):
         self.lambda_d = lambda_d
         self.start_beta = start_beta
         self.warm_up_steps = warm_up_steps
+
+    for_data = ForData(__init__)
 
     def loss(self, batch: Batch) -> Losses:
         """The negative evidence lower bound in nats, and the penalties on the covariance."""
@@ -115,8 +117,8 @@ class DIPVAEII(LatentModel):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         latent: Count = 10,
         lambda_od: NonNegative = 5.0,
         lambda_d: NonNegative = 5.0,
@@ -136,6 +138,8 @@ class DIPVAEII(LatentModel):
         self.start_beta = start_beta
         self.warm_up_steps = warm_up_steps
         self.lambda_3 = lambda_3
+
+    for_data = ForData(__init__)
 
     def loss(self, batch: Batch) -> Losses:
         """The negative evidence lower bound in nats, and the penalties on the moments of q(z)."""

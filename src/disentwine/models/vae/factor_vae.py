@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from disentwine.core.capabilities import DiscriminatorTraining
-from disentwine.core.model import Batch, Losses
+from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, Positive
 from disentwine.losses.adversarial import discriminator_loss, permute_dimensions
 from disentwine.losses.elbo import kl_to_standard_normal
@@ -46,8 +46,8 @@ class FactorVAE(LatentModel):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         latent: Count = 10,
         gamma: NonNegative = 35.0,
         network: Network = "compact",
@@ -67,6 +67,8 @@ class FactorVAE(LatentModel):
         self.discriminator_training = DiscriminatorTraining(
             discriminator_learning_rate, betas=(0.5, 0.9)
         )
+
+    for_data = ForData(__init__)
 
     def discriminate(self, z: Tensor) -> Tensor:
         r"""$\log \frac{D(z)}{1 - D(z)}$ of codes (n, latent), (n,) nats."""

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from disentwine.core.model import Batch, Losses, Model
+from disentwine.core.model import Batch, ForData, Losses, Model
 from disentwine.core.types import Count, NonNegativeInt
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.losses.schedules import linear
@@ -36,7 +36,7 @@ class LatentModel(Model):
     """
 
     def __init__(
-        self, *, image_shape: ImageShape, latent: int, network: Network, likelihood: Likelihood
+        self, image_shape: ImageShape, *, latent: int, network: Network, likelihood: Likelihood
     ) -> None:
         super().__init__()
         self.image_shape = image_shape
@@ -124,8 +124,8 @@ class VAE(LatentModel):
 
     def __init__(
         self,
-        *,
         image_shape: ImageShape,
+        *,
         latent: Count = 10,
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
@@ -135,6 +135,8 @@ class VAE(LatentModel):
             image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
         )
         self.warm_up_steps = warm_up_steps
+
+    for_data = ForData(__init__)
 
     def loss(self, batch: Batch) -> Losses:
         """The negative evidence lower bound in nats."""

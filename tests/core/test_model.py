@@ -1,0 +1,73 @@
+"""Constructors, `for_data` and `dir` of all models, as users and their editors see them."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import disentwine
+from disentwine import VAE, CausalVAE, discover
+from disentwine.causal.discovery import discover as discover_in_its_room
+from disentwine.models import MODELS
+
+KINDS = inspect.Parameter
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_the_data_decide_comes_first_and_options_by_keyword(name):
+    cls = MODELS[name]
+    parameters = inspect.signature(cls).parameters
+    positional = [n for n, p in parameters.items() if p.kind is KINDS.POSITIONAL_OR_KEYWORD]
+    assert positional[0] == "image_shape"
+    if "concept_names" not in parameters:
+        assert positional == list(cls.fixed_by_data)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_for_data_shows_every_option(name):
+    cls = MODELS[name]
+    options = inspect.signature(cls).parameters
+    first, *shown = inspect.signature(cls.for_data).parameters.values()
+    assert first.name == "dataset"
+    assert [p.name for p in shown] == [n for n in options if n not in cls.fixed_by_data]
+    assert all(p == options[p.name] for p in shown)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_argument_has_a_help_text(name):
+    cls = MODELS[name]
+    text = inspect.getdoc(cls)
+    arguments = text.split("Arguments:")[1]
+    assert [n for n in inspect.signature(cls).parameters if n not in arguments] == []
+    assert inspect.cleandoc(text) in inspect.getdoc(cls.for_data)
+
+
+def test_for_data_of_an_object_builds_its_class():
+    pendulum = disentwine.data.Pendulum(size=16)
+    model = VAE.for_data(pendulum, latent=2)
+    assert type(model.for_data(pendulum, latent=3)) is VAE
+
+
+def test_dir_of_a_model_lists_what_users_call():
+    model = CausalVAE.for_data(disentwine.data.Pendulum(size=16), edges=())
+    names = dir(model)
+    for name in ("do", "graph", "concepts", "represent", "reconstruct", "sample", "alpha", "to"):
+        assert name in names
+    assert all(hasattr(model, name) for name in names)
+    assert not [name for name in names if name.startswith("_")]
+    assert "register_full_backward_pre_hook" not in names
+    assert len(names) < 70
+
+
+def test_names_at_the_top_are_those_of_the_rooms():
+    assert discover is discover_in_its_room
+    classes = {cls.__name__ for cls in MODELS.values()}
+    assert classes <= set(disentwine.__all__) == set(dir(disentwine))
+    for name in disentwine.__all__:
+        assert getattr(disentwine, name) is not None
+
+
+def test_the_top_waits_for_torch():
+    code = "import sys, disentwine; disentwine.metrics; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
