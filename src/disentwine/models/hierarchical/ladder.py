@@ -20,7 +20,18 @@ class HierarchicalVAE(HierarchicalModel):
     Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, section 2: the VAE of its
     tables; with `batch_norm` the VAE+BN, and with `warm_up_steps` the VAE+BN+WU.
 
-    Arguments: as in `LadderVAE`, but without batch normalisation by default.
+    Arguments:
+        image_shape: (height, width, channels); `for_data` reads it from the data set.
+        layers: how many latents each layer has, from the image up.
+        hidden: width of the networks below each layer, upwards and downwards.
+        depth: layers of each of these networks.
+        batch_norm: normalise in each of them, over the batch.
+        warm_up_steps: updates over which the divergences' weight rises from 0 to 1.
+        importance_samples: K draws of z an image, whose importance-weighted bound is maximised; with
+            one it is the usual bound, with exact divergences.
+        importance_from: updates made with one draw before K are taken: fine-tuning.
+        network: "mlp", or "compact", "normed" or "standard" convolutions between pixels and the first layer.
+        likelihood: "bernoulli" pixels, or "gaussian" ones with a variance each, as z_1 says.
 
     >>> import torch
     >>> from disentwine.core.model import Batch
