@@ -44,13 +44,13 @@ def test_every_argument_has_a_help_text(name):
 
 
 def test_for_data_of_an_object_builds_its_class():
-    pendulum = disentwine.data.Pendulum(size=16)
+    pendulum = disentwine.data.Pendulum(size=32)
     model = VAE.for_data(pendulum, latent=2)
     assert type(model.for_data(pendulum, latent=3)) is VAE
 
 
 def test_dir_of_a_model_lists_what_users_call():
-    model = CausalVAE.for_data(disentwine.data.Pendulum(size=16), edges=())
+    model = CausalVAE.for_data(disentwine.data.Pendulum(size=32), edges=())
     names = dir(model)
     for name in ("do", "graph", "concepts", "represent", "reconstruct", "sample", "alpha", "to"):
         assert name in names
