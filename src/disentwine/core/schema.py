@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
@@ -38,6 +39,12 @@ def schema_of(function: Callable[..., Any], *, without: Collection[str] = ()) ->
     >>> schema_of(bake)(minutes="5").model_dump()
     {'minutes': 5, 'hot': True}
     """
+    return _schema(function, tuple(without))
+
+
+@lru_cache(maxsize=512)
+def _schema(function: Callable[..., Any], without: tuple[str, ...]) -> type[BaseModel]:
+    """The same, made once for each function: a study reads hundreds of recipes."""
     target = function.__init__ if inspect.isclass(function) else function
     hints = get_type_hints(target, include_extras=True)
     arguments: dict[str, Any] = {
