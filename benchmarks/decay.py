@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,11 @@ from rich.console import Console
 from rich.table import Table
 
 from disentwine.evaluation.likelihood import log_likelihood
+from disentwine.runs.checkpoint import commit, versions
 from disentwine.runs.fit import train_recipe
-from disentwine.runs.provenance import commit, versions
 from disentwine.studies.ladder.measures import activity, unit_kl, watch
 from disentwine.studies.ladder.study import ladder_trial
-from disentwine.studies.learning_curves import read_learning_curve, recorded
+from disentwine.studies.learning_curves import RecordLearningCurve, read_learning_curve
 from disentwine.studies.workers import workers
 
 TRIED = {
@@ -40,7 +39,7 @@ def measure(system: str, decay: float, runs: Path) -> dict[str, Any]:
         trial.read_recipe(runs),
         trial.folder(runs),
         progress=False,
-        hook=partial(recorded, watch=watch),
+        callbacks=[RecordLearningCurve(trial.folder(runs), watch=watch)],
     )
     model, data, validation = run.model, run.dataset, run.dataset.split["validation"]
     bound = log_likelihood(model, data, validation, samples=SAMPLES, progress=False)

@@ -53,6 +53,7 @@ def ours(folder: Path, model: str, batch: int) -> Run:
     from disentwine import data
     from disentwine.models import LadderVAE
     from disentwine.training.loop import keep_freed_memory
+    from disentwine.training.options import TrainingOptions
     from disentwine.training.trainer import Trainer
 
     keep_freed_memory()
@@ -60,12 +61,7 @@ def ours(folder: Path, model: str, batch: int) -> Run:
     trainer = Trainer(
         LadderVAE.for_data(digits, **MODELS[model]),
         digits,
-        steps=10**6,
-        batch_size=batch,
-        learning_rate=1e-4,
-        clip_norm=None,
-        precision="32-true",
-        device="cpu",
+        TrainingOptions(steps=10**6, batch_size=batch, learning_rate=1e-4, device="cpu"),
         seed=0,
     )
     return repeating(trainer.update)
@@ -262,7 +258,7 @@ def main() -> None:
 
 def write(rows: list[dict[str, Any]], path: Path, *, pythae: str | None) -> None:
     """What every loop reached in every round, and the median of how many times as fast ours was."""
-    from disentwine.runs.provenance import versions
+    from disentwine.runs.checkpoint import versions
     from disentwine.runs.storage import write_atomically
 
     record = {

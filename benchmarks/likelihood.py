@@ -31,7 +31,7 @@ from disentwine.data import Arrays
 from disentwine.data.splits import evenly_spaced
 from disentwine.evaluation.likelihood import log_likelihood
 from disentwine.models import LadderVAE
-from disentwine.runs.provenance import versions
+from disentwine.runs.checkpoint import versions
 from disentwine.runs.storage import write_atomically
 from disentwine.training.loop import keep_freed_memory
 

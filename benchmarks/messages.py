@@ -29,7 +29,7 @@ from disentwine.losses.transition import negative_log_likelihood
 from disentwine.models import CTVAE
 from disentwine.nn.encoders import grid_of
 from disentwine.nn.transition import TransitionLayer
-from disentwine.runs.provenance import versions
+from disentwine.runs.checkpoint import versions
 from disentwine.runs.storage import make_folder, write_atomically
 from disentwine.training.loop import keep_freed_memory
 

@@ -17,6 +17,7 @@ from disentwine.data import Pendulum, Shapes2D
 from disentwine.data.splits import evenly_spaced
 from disentwine.nn.encoders import ENCODERS
 from disentwine.training.loop import keep_freed_memory
+from disentwine.training.options import TrainingOptions
 from disentwine.training.trainer import Trainer
 
 DATA = {"pendulum": lambda: Pendulum(size=64), "shapes2d": Shapes2D}
@@ -30,12 +31,7 @@ def train_for(
     trainer = Trainer(
         VAE.for_data(dataset, network=network),
         dataset,
-        steps=10**6,
-        batch_size=64,
-        learning_rate=rate,
-        clip_norm=None,
-        precision="32-true",
-        device="cpu",
+        TrainingOptions(steps=10**6, batch_size=64, learning_rate=rate, device="cpu"),
         seed=seed,
     )
     start = time.process_time()

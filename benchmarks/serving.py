@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from disentwine.runs.checkpoint import versions
 from disentwine.runs.fit import train_recipe
-from disentwine.runs.provenance import versions
 from disentwine.runs.recipe import read_recipe
 
 

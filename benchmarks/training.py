@@ -25,6 +25,7 @@ def ours(network: Any) -> Callable[[], None]:
     """One update of `fit`'s own loop."""
     from disentwine import VAE, data
     from disentwine.training.loop import keep_freed_memory
+    from disentwine.training.options import TrainingOptions
     from disentwine.training.trainer import Trainer
 
     keep_freed_memory()
@@ -32,12 +33,7 @@ def ours(network: Any) -> Callable[[], None]:
     trainer = Trainer(
         VAE.for_data(pendulum, network=network),
         pendulum,
-        steps=10**6,
-        batch_size=BATCH,
-        learning_rate=1e-3,
-        clip_norm=None,
-        precision="32-true",
-        device="cpu",
+        TrainingOptions(steps=10**6, batch_size=BATCH, learning_rate=1e-3, device="cpu"),
         seed=0,
     )
     return trainer.update

@@ -31,7 +31,7 @@ from torch import Tensor
 
 from disentwine.nn.graph_layers import Activation
 from disentwine.nn.transition import ITSELF, ActionGraph, TransitionLayer
-from disentwine.runs.provenance import versions
+from disentwine.runs.checkpoint import versions
 from disentwine.runs.storage import make_folder, write_atomically
 from disentwine.training.loop import keep_freed_memory
 

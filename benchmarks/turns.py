@@ -27,7 +27,7 @@ from rich.table import Table
 from disentwine import load_run
 from disentwine.data.splits import evenly_spaced
 from disentwine.metrics import active_units, z_diff
-from disentwine.runs.provenance import versions
+from disentwine.runs.checkpoint import versions
 from disentwine.runs.storage import write_atomically
 
 SIZES = {"shape": 3, "scale": 6, "orientation": 10, "x": 16, "y": 16}

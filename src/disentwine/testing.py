@@ -15,17 +15,11 @@ from torch import Tensor, nn
 from torch.autograd import gradcheck
 from torch.func import functional_call
 
-from disentwine.core.capabilities import (
-    DISCRIMINATOR,
-    Adversarial,
-    LearnsActions,
-    discriminator_parameters,
-    frozen,
-    own_parameters,
-)
+from disentwine.core.capabilities import DISCRIMINATOR, Adversarial
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, Losses, Model
 from disentwine.data.arrays import Arrays
+from disentwine.training.optimizers import discriminator_parameters, frozen, own_parameters
 
 Build = Callable[[], Model]
 IMAGES = 3
@@ -87,9 +81,10 @@ def _batch(model: Model, image_shape: tuple[int, int, int], factors: int) -> Bat
     height, width, channels = image_shape
     x, y = torch.rand(2, IMAGES, channels, height, width)
     batch = Batch(x, torch.rand(IMAGES, factors), LATE)
-    if not isinstance(model, LearnsActions):
+    actions: tuple[str, ...] = getattr(model, "actions", ())
+    if not actions:
         return batch
-    return batch._replace(y=y, action=torch.arange(IMAGES) % len(model.actions))
+    return batch._replace(y=y, action=torch.arange(IMAGES) % len(actions))
 
 
 def _each(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
@@ -156,7 +151,7 @@ def _check_discriminator(build: Build, batch: Batch) -> None:
         modules = dict(model.named_children())
         _promise(
             DISCRIMINATOR in modules,
-            f"the model is opposed, but has no submodule '{DISCRIMINATOR}'",
+            f"the model is adversarial, but has no submodule '{DISCRIMINATOR}'",
         )
         _promise(len(discriminator_parameters(model)) > 0, "the discriminator has nothing to learn")
         _promise(model.discriminator_training.updates >= 1, "the discriminator is never updated")

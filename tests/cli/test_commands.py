@@ -120,7 +120,7 @@ def test_a_recipe_finds_the_run_it_starts_with_from_its_own_folder(
     command: Any, recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert command("train", recipe).code == 0
-    assert command("train", recipe, "training.start=runs/tiny", "--out", "runs/tuned").code == 0
+    assert command("train", recipe, "training.init_from=runs/tiny", "--out", "runs/tuned").code == 0
     monkeypatch.chdir("runs")
     again = command("train", "tuned/recipe.yaml", "--out", "tuned-again")
     assert again.code == 0, again.err
@@ -148,7 +148,10 @@ def test_all_problems_of_a_recipe_come_in_one_report(command: Any, recipe: Path)
     [
         (["train", "no-such-recipe"], "no recipe file or ready recipe"),
         (["train", "no-such.yaml"], "there is no file no-such.yaml"),
-        (["train", "demo", "training.start=nowhere"], "training.start: nowhere is not a run"),
+        (
+            ["train", "demo", "training.init_from=nowhere"],
+            "training.init_from: nowhere is not a run",
+        ),
         (["train"], "--list"),
         (["train", "demo", "beta"], "key=value"),
         (["train", "demo", "model.name=betavae"], "Did you mean 'beta-vae'?"),

@@ -26,7 +26,7 @@ from disentwine.data.images import binarised, read_image, shrink, write_image
 from disentwine.data.published import mnist as binarized_mnist
 from disentwine.data.published.mnist import BinarizedMNIST
 from disentwine.errors import DataError, StorageError, UsageError
-from disentwine.training.batch_source import BatchSource
+from disentwine.training.trainer import BatchSource
 
 real = pytest.mark.skipif(
     not Path(os.environ.get("DISENTWINE_DATA", ""), "mnist/train-images-idx3-ubyte.gz").is_file()

@@ -26,6 +26,7 @@ from disentwine.models import MODELS
 from disentwine.report.sections.latents import knowledge
 from disentwine.report.text import number
 from disentwine.testing import small_grid
+from disentwine.training.options import TrainingOptions
 from disentwine.training.trainer import Trainer
 
 
@@ -128,12 +129,7 @@ def test_moments_of_a_batch_are_nearly_those_of_sorted_data(sorted_shades: Array
     trainer = Trainer(
         model,
         sorted_shades,
-        steps=1,
-        batch_size=4,
-        learning_rate=0.001,
-        clip_norm=None,
-        precision="32-true",
-        device="cpu",
+        TrainingOptions(steps=1, batch_size=4, device="cpu"),
         seed=0,
     )
     assert trainer.validate()["variance"] == pytest.approx(1 / 12, rel=0.2)

@@ -25,7 +25,7 @@ LONG = "x" * 300
         ),
         (["train", LONG], "cannot be read as text"),
         (["train", "demo", "--out", LONG], "name too long"),
-        (["train", "demo", f"training.start={LONG}"], "is not a run folder; name that of a"),
+        (["train", "demo", f"training.init_from={LONG}"], "is not a run folder; name that of a"),
         (["evaluate", LONG], "cannot read xxx"),
         (["runs", LONG], "name too long"),
         (["data", "show", "pendulum", "--out", "nowhere/x.png"], "there is no folder nowhere"),

@@ -57,7 +57,7 @@ class Duel(Model):
 
 def test_an_opposed_model_keeps_the_contract() -> None:
     check_model(lambda: Duel(image_shape=SHAPE), image_shape=SHAPE)
-    assert capabilities(Duel(image_shape=SHAPE)) == ("opposed",)
+    assert capabilities(Duel(image_shape=SHAPE)) == ("adversarial",)
 
 
 class NoDiscriminator(Duel):

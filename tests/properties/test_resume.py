@@ -18,8 +18,8 @@ from disentwine.core.random import fixed_noise
 from disentwine.data import Arrays
 from disentwine.errors import Interrupted
 from disentwine.models import VAE
+from disentwine.runs.checkpoint import versions
 from disentwine.runs.fit import fit
-from disentwine.runs.provenance import versions
 from disentwine.runs.run import load_run
 from disentwine.training.trainer import Trainer
 
@@ -30,7 +30,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "batch larger than the split": {"batch_size": 500},
     "clipped": {"clip_norm": 0.5},
     "patient": {"patience": 3, "save_every": 2, "steps": 60, **OVERFITS},
-    "averaged": {"averaged": 5},
+    "averaged": {"weight_averaging": 5},
     "warm-up": {"model": {"warm_up_steps": 10}},
     "Gaussian pixels": {"model": {"likelihood": "gaussian"}},
     "double precision": {"precision": "64-true"},
@@ -272,7 +272,7 @@ def test_other_threads_or_versions_are_told(
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "run", threads=None, on_save=pause)
     now = versions()
-    monkeypatch.setattr("disentwine.runs.provenance.versions", lambda: now | {"torch": "99.0"})
+    monkeypatch.setattr("disentwine.runs.checkpoint.versions", lambda: now | {"torch": "99.0"})
     torch.set_num_threads(2)
     try:
         train(tmp_path / "run", threads=None)

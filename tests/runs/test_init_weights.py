@@ -23,7 +23,7 @@ from disentwine.testing import small_grid
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, train: Any) -> Path:
     out = tmp_path_factory.mktemp("finished") / "run"
-    train(out, averaged=4)
+    train(out, weight_averaging=4)
     return out
 
 
@@ -36,22 +36,22 @@ def test_it_begins_with_what_the_other_kept(
     def on_save(model: Any, step: int) -> None:
         begun.setdefault(step, {n: value.clone() for n, value in model.state_dict().items()})
 
-    train(tmp_path / "run", start=finished, averaged=averaged, on_save=on_save)
+    train(tmp_path / "run", init_from=finished, weight_averaging=averaged, on_save=on_save)
     for name, value in load_run(finished).checkpoint.weights.items():
         assert torch.equal(begun[0][name], value)
-    assert load_run(tmp_path / "run").recipe.training["start"] == str(finished)
+    assert load_run(tmp_path / "run").recipe.training["init_from"] == str(finished)
 
 
 def test_it_is_resumed_where_it_was_even_if_the_other_is_gone(
     tmp_path: Path, train: Any, finished: Path, after_update: Any, fingerprint: Any
 ) -> None:
     whole = shutil.copytree(finished, tmp_path / "start")
-    train(tmp_path / "whole", start=whole)
+    train(tmp_path / "whole", init_from=whole)
     after_update({6: lambda: os.kill(os.getpid(), signal.SIGTERM)})
     with pytest.raises(Interrupted):
-        train(tmp_path / "stopped", start=whole)
+        train(tmp_path / "stopped", init_from=whole)
     shutil.rmtree(whole)
-    train(tmp_path / "stopped", start=whole)
+    train(tmp_path / "stopped", init_from=whole)
     assert fingerprint(tmp_path / "stopped") == fingerprint(tmp_path / "whole")
 
 
@@ -60,25 +60,25 @@ def test_a_start_that_is_not_finished_or_does_not_fit_is_told(
 ) -> None:
     for start, said in ((stopped, "not finished"), (tmp_path, "not a run folder")):
         with pytest.raises(UsageError, match=said):
-            train(tmp_path / "run", start=start)
+            train(tmp_path / "run", init_from=start)
     other = VAE.for_data(pictures, latent=3)
-    with pytest.raises(UsageError, match=r"training\.start: .*, got a VAE$"):
-        train(tmp_path / "run", start=other)
+    with pytest.raises(UsageError, match=r"training\.init_from: .*, got a VAE$"):
+        train(tmp_path / "run", init_from=other)
     with pytest.raises(UsageError, match=r"both are vae, but model\.latent was 2, is 3 "):
-        train(tmp_path / "run", model=other, start=finished)
+        train(tmp_path / "run", model=other, init_from=finished)
     related = BetaVAE.for_data(pictures, latent=3, start_beta=9.0, warm_up_steps=3)
     with pytest.raises(UsageError, match=r"this is a beta-vae; model\.latent was 2, is 3 \("):
-        train(tmp_path / "run", model=related, start=finished)
+        train(tmp_path / "run", model=related, init_from=finished)
     deeper = LadderVAE.for_data(pictures, layers=(4, 2), hidden=(8, 8))
     with pytest.raises(UsageError, match="it holds a vae, this is a ladder-vae") as caught:
-        train(tmp_path / "run", model=deeper, start=finished)
+        train(tmp_path / "run", model=deeper, init_from=finished)
     assert re.search(r"; and \d+ more\)", str(caught.value))
     assert len(str(caught.value)) < 500 + len(str(finished))
     assert not (tmp_path / "run").exists()
 
 
 def test_nothing_but_the_weights_is_taken_over(tmp_path: Path, train: Any, finished: Path) -> None:
-    train(tmp_path / "run", start=finished, save_every=1)
+    train(tmp_path / "run", init_from=finished, save_every=1)
     kept = load_checkpoint(checkpoint_path(tmp_path / "run" / "checkpoints", 13))
     assert kept.step == 13
     assert {int(v) for n, v in kept.training.items() if n.endswith(".step")} == {13}
@@ -106,12 +106,12 @@ def test_units_that_a_start_does_not_use_are_made_anew(
     before = load_run(start).model.represent(pictures.images)
     train(
         tmp_path / "run",
-        start=start,
+        init_from=start,
         reset_inactive_latents=True,
         learning_rate=1e-12,
         progress=None,
     )
-    assert "units 1 of the code are made anew" in capsys.readouterr().err
+    assert "inactive latents re-initialised: 1\n" in capsys.readouterr().err
     after = load_run(tmp_path / "run").model.represent(pictures.images)
     assert before.var(0)[0] > 0.01 > 1e-6 > before.var(0)[1]
     assert after.var(0)[1] == pytest.approx(1, rel=0.5)
@@ -132,12 +132,12 @@ def test_so_many_are_made_anew_as_asked_for(
     start = speaking(0.0, 0.0)
     train(
         tmp_path / "run",
-        start=start,
+        init_from=start,
         reset_inactive_latents=reset_inactive_latents,
         learning_rate=1e-12,
         progress=None,
     )
-    assert f"units {units} of the code are made anew" in capsys.readouterr().err
+    assert f"inactive latents re-initialised: {units}\n" in capsys.readouterr().err
     kept = load_run(tmp_path / "run").recipe.training["reset_inactive_latents"]
     assert (type(kept), kept) == (type(reset_inactive_latents), reset_inactive_latents)
 
@@ -146,11 +146,11 @@ def test_they_are_made_anew_once_however_often_it_is_resumed(
     tmp_path: Path, train: Any, speaking: Any, after_update: Any, fingerprint: Any
 ) -> None:
     start = speaking(100.0, 0.0)
-    train(tmp_path / "whole", start=start, reset_inactive_latents=True)
+    train(tmp_path / "whole", init_from=start, reset_inactive_latents=True)
     after_update({6: lambda: os.kill(os.getpid(), signal.SIGTERM)})
     with pytest.raises(Interrupted):
-        train(tmp_path / "stopped", start=start, reset_inactive_latents=True)
-    train(tmp_path / "stopped", start=start, reset_inactive_latents=True)
+        train(tmp_path / "stopped", init_from=start, reset_inactive_latents=True)
+    train(tmp_path / "stopped", init_from=start, reset_inactive_latents=True)
     assert fingerprint(tmp_path / "stopped") == fingerprint(tmp_path / "whole")
 
 
@@ -158,16 +158,16 @@ def test_what_cannot_be_revived_is_told(
     tmp_path: Path, train: Any, pictures: Any, speaking: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(
-        UsageError, match=r"training\.reset_inactive_latents: needs training\.start"
+        UsageError, match=r"training\.reset_inactive_latents: needs training\.init_from"
     ):
         train(tmp_path / "run", reset_inactive_latents=True)
     start = speaking(100.0, 100.0)
     deeper = LadderVAE.for_data(pictures, layers=(4, 2), hidden=(8, 8))
-    with pytest.raises(UsageError, match="a LadderVAE has no units that can be made anew"):
-        train(tmp_path / "run", model=deeper, start=start, reset_inactive_latents=True)
+    with pytest.raises(UsageError, match="a LadderVAE has no latents that can be re-initialised"):
+        train(tmp_path / "run", model=deeper, init_from=start, reset_inactive_latents=True)
     assert not (tmp_path / "run").exists()
-    train(tmp_path / "run", start=start, reset_inactive_latents=True)
-    assert "the start uses all of its units" in capsys.readouterr().err
+    train(tmp_path / "run", init_from=start, reset_inactive_latents=True)
+    assert "all latents of the run are active" in capsys.readouterr().err
 
 
 def test_what_no_weight_depends_on_is_not_called_the_reason(tmp_path: Path) -> None:
@@ -176,6 +176,6 @@ def test_what_no_weight_depends_on_is_not_called_the_reason(tmp_path: Path) -> N
     fit(FactorVAE.for_data(made, gamma=35.0), made, out=tmp_path / "start", **options)
     model = FactorVAE.for_data(wanted, gamma=10.0, discriminator_learning_rate=1e-5)
     with pytest.raises(UsageError, match="of other images") as refused:
-        fit(model, wanted, start=tmp_path / "start", **options)
+        fit(model, wanted, init_from=tmp_path / "start", **options)
     assert "gamma" not in str(refused.value)
     assert "learning_rate" not in str(refused.value)

@@ -20,8 +20,7 @@ from disentwine.evaluation.evaluate import evaluate
 from disentwine.models import VAE, CausalVAE
 from disentwine.runs.fit import fit, train_recipe
 from disentwine.runs.recipe import Recipe, parse_recipe
-from disentwine.runs.run import find_runs, load_run
-from disentwine.runs.session import check_run, differences, lock_run
+from disentwine.runs.run import check_run, find_runs, load_run, lock_run, recipe_diff
 
 HOLD = """
 import sys
@@ -78,7 +77,7 @@ def test_a_finished_run_is_never_overwritten(tmp_path: Path, train: Any, fingerp
     assert fingerprint(tmp_path / "run") == before
 
 
-def test_another_recipe_is_refused_with_the_differences(
+def test_another_recipe_is_refused_with_the_recipe_diff(
     tmp_path: Path, train: Any, build: Any
 ) -> None:
     train(tmp_path / "run")
@@ -250,7 +249,7 @@ def test_a_model_for_other_data_is_refused() -> None:
 
 
 def test_a_truth_value_is_not_the_number_that_it_equals() -> None:
-    assert differences({"reset_inactive_latents": True}, {"reset_inactive_latents": 1}) == [
+    assert recipe_diff({"reset_inactive_latents": True}, {"reset_inactive_latents": 1}) == [
         "reset_inactive_latents was True, is 1"
     ]
-    assert differences({"reset_inactive_latents": 1}, {"reset_inactive_latents": 1}) == []
+    assert recipe_diff({"reset_inactive_latents": 1}, {"reset_inactive_latents": 1}) == []

@@ -7,12 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from disentwine.studies.workers import end_if_stopped, workers
-from disentwine.training.loop import PoliteStop
+from disentwine.training.loop import GracefulStop
 
 
 def hold(folder: Path) -> None:
     end_if_stopped()
-    with PoliteStop() as stop:
+    with GracefulStop() as stop:
         (folder / f"{os.getpid()}.started").touch()
         while stop.requested is None:
             time.sleep(0.01)

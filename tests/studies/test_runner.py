@@ -15,7 +15,11 @@ from disentwine.errors import Interrupted, StorageError, StudyError, UsageError
 from disentwine.runs.run import load_run
 from disentwine.studies import STUDIES
 from disentwine.studies import scheduler as trials
-from disentwine.studies.learning_curves import LEARNING_CURVE, read_learning_curve, recorded
+from disentwine.studies.learning_curves import (
+    LEARNING_CURVE,
+    RecordLearningCurve,
+    read_learning_curve,
+)
 from disentwine.studies.records import read_trial
 from disentwine.studies.runner import run_study
 from disentwine.studies.scheduler import SCORES, make_trial, run_trials
@@ -122,7 +126,7 @@ def test_folders_may_have_any_name(study, tmp_path):
     tuned = trial("tuned", after=first)
     folder = tmp_path / "out #1: [x]"
     run_study(study(first, tuned), out=folder)
-    start = load_run(tuned.folder(folder / "runs" / "tiny")).recipe.training["start"]
+    start = load_run(tuned.folder(folder / "runs" / "tiny")).recipe.training["init_from"]
     assert start == str(first.folder(folder / "runs" / "tiny"))
 
 
@@ -175,8 +179,8 @@ def test_a_trial_that_goes_on_from_another_is_the_next_once_that_is_made(study, 
     )
     assert ended == ["first", "tuned", "last"]
     run = load_run(tuned.folder(tmp_path))
-    assert run.recipe.training["start"] == str(first.folder(tmp_path))
-    assert tuned.command.endswith(f"training.start={first.folder(tmp_path).name}")
+    assert run.recipe.training["init_from"] == str(first.folder(tmp_path))
+    assert tuned.command.endswith(f"training.init_from={first.folder(tmp_path).name}")
     assert tuned.folder(tmp_path).name != trial("tuned").folder(tmp_path).name
 
 
@@ -255,15 +259,17 @@ def test_the_course_of_a_training_is_kept(tmp_path):
 
 def test_a_resumed_training_counts_on_from_where_it_was(tmp_path):
     first, second = (
-        recorded(tmp_path, None, watch=lambda model, dataset, name=name: {"session": name})
+        RecordLearningCurve(tmp_path, watch=lambda model, dataset, name=name: {"session": name})
         for name in (1, 2)
     )
+    first.on_begin(None, None)
     for step in (0, 10, 20):
-        first(None, step)
+        first.on_save(None, step)
     known = json.loads((tmp_path / LEARNING_CURVE).read_bytes())
     known[1]["seconds"] = 100.0  # the checkpoint of step 20 was lost
     (tmp_path / LEARNING_CURVE).write_text(json.dumps(known))
-    second(None, 15)
+    second.on_begin(None, None)
+    second.on_save(None, 15)
     learning_curve = read_learning_curve(tmp_path)
     assert [(r["step"], r["scores"]["session"]) for r in learning_curve] == [
         (0, 1),
@@ -275,7 +281,7 @@ def test_a_resumed_training_counts_on_from_where_it_was(tmp_path):
 
 def test_a_damaged_course_is_named(tmp_path):
     (tmp_path / LEARNING_CURVE).write_text('[{"step": 0, "seco')
-    with pytest.raises(StudyError, match=rf"{LEARNING_CURVE} does not tell .* delete it"):
+    with pytest.raises(StudyError, match=rf"{LEARNING_CURVE} is no learning curve.* delete it"):
         read_learning_curve(tmp_path)
 
 

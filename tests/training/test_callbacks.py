@@ -15,7 +15,10 @@ from disentwine.models import LadderVAE
 from disentwine.runs.checkpoint import checkpoint_path, load_checkpoint
 from disentwine.runs.run import load_run
 from disentwine.training.callbacks import Average
-from disentwine.training.trainer import OWN, Trainer
+from disentwine.training.options import TrainingOptions
+from disentwine.training.trainer import Trainer
+
+OWN = "weights."
 
 UPDATES = 3
 
@@ -57,7 +60,7 @@ def normed(pictures: Any) -> Any:
 def test_the_average_is_kept_and_the_own_weights_go_on(
     tmp_path: Path, train: Any, normed: Any, courses: list[dict[str, Tensor]]
 ) -> None:
-    model = train(tmp_path / "run", model=normed(), averaged=UPDATES)
+    model = train(tmp_path / "run", model=normed(), weight_averaging=UPDATES)
     checkpoint = load_checkpoint(checkpoint_path(tmp_path / "run" / "checkpoints", len(courses)))
     for name, value in checkpoint.weights.items():
         own = checkpoint.training[f"{OWN}{name}"]
@@ -75,7 +78,7 @@ def test_averaging_does_not_change_the_updates(
     train: Any, normed: Any, courses: list[dict[str, Tensor]]
 ) -> None:
     for averaged in (None, UPDATES):
-        train(None, model=normed(), averaged=averaged)
+        train(None, model=normed(), weight_averaging=averaged)
     half = len(courses) // 2
     for plain, averaged in zip(courses[:half], courses[half:], strict=True):
         assert all(torch.equal(plain[name], averaged[name]) for name in plain)
@@ -89,7 +92,7 @@ def test_validation_and_what_runs_on_save_see_the_average(
     def on_save(model: Any, step: int) -> None:
         seen[step] = model.state_dict()["encoder.1.weight"].clone()
 
-    train(tmp_path / "averaged", averaged=UPDATES, on_save=on_save)
+    train(tmp_path / "averaged", weight_averaging=UPDATES, on_save=on_save)
     expected = averages(courses, "encoder.1.weight")
     for step, value in seen.items():
         if step > 0:
@@ -109,7 +112,7 @@ def test_a_long_average_looks_at_a_hundred_moments() -> None:
     seen: list[float] = []
     for step in range(1, 1001):
         torch.nn.init.constant_(model.weight, float(step))
-        average.follow(step)
+        average.update(step)
         seen.append(average.weights["weight"].item())
     assert len(set(seen[9:])) == 100
     assert seen[-1] == pytest.approx(sum(range(10, 1001, 10)) / 100)
@@ -120,8 +123,7 @@ def test_a_checkpoint_without_own_weights_is_refused(
 ) -> None:
     train(tmp_path / "run")
     path = checkpoint_path(tmp_path / "run" / "checkpoints", 13)
-    options: dict[str, Any] = {"steps": 13, "batch_size": 8, "learning_rate": 1e-3}
-    options |= {"clip_norm": None, "precision": "32-true", "device": "cpu", "seed": 0}
-    trainer = Trainer(build(), pictures, averaged=UPDATES, **options)
+    options = TrainingOptions(steps=13, batch_size=8, device="cpu", weight_averaging=UPDATES)
+    trainer = Trainer(build(), pictures, options, seed=0)
     with pytest.raises(CheckpointError, match="does not fit"):
         trainer.restore(load_checkpoint(path), path)

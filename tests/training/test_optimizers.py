@@ -10,11 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from disentwine.core.capabilities import (
-    DiscriminatorTraining,
-    discriminator_parameters,
-    own_parameters,
-)
+from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.model import Batch, Losses
 from disentwine.core.random import fixed_noise
 from disentwine.data import Arrays
@@ -24,6 +20,8 @@ from disentwine.runs.checkpoint import checkpoint_path, load_checkpoint, save_ch
 from disentwine.runs.fit import fit
 from disentwine.runs.run import load_run
 from disentwine.testing import small_grid
+from disentwine.training.optimizers import discriminator_parameters, own_parameters
+from disentwine.training.options import TrainingOptions
 from disentwine.training.trainer import Trainer
 
 BREAKS = 6
@@ -75,17 +73,9 @@ def duel(pictures: Arrays, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.fixture
 def trainer(pictures: Arrays) -> Any:
     def trainer(model: Any, **options: Any) -> Trainer:
-        defaults: dict[str, Any] = {
-            "steps": 10,
-            "batch_size": 8,
-            "learning_rate": 1e-3,
-            "clip_norm": None,
-            "precision": "32-true",
-            "device": "cpu",
-            "seed": 0,
-        }
+        chosen = TrainingOptions(**{"steps": 10, "batch_size": 8, "device": "cpu", **options})
         with torch.random.fork_rng():
-            return Trainer(model, pictures, **(defaults | options))
+            return Trainer(model, pictures, chosen, seed=0)
 
     return trainer
 
@@ -135,7 +125,7 @@ def test_a_checkpoint_holds_both_optimisers(tmp_path: Path, train: Any, duel: An
 def test_without_an_discriminator_nothing_is_added_to_a_checkpoint(
     trainer: Any, build: Any
 ) -> None:
-    checkpoint = trainer(build()).checkpoint(log_bytes=0)
+    checkpoint = trainer(build()).checkpoint()
     assert not [
         name for name in [*checkpoint.training, *checkpoint.state] if "discriminator" in name
     ]
@@ -185,7 +175,7 @@ def test_an_discriminator_takes_its_turns_on_batches_of_its_own(trainer: Any, du
     batches = [*trained_on, *model.shown]
     for i, first in enumerate(batches):
         assert not any(torch.equal(first, other) for other in batches[:i])
-    steps = [s["step"] for s in game.players[1].optimiser.state_dict()["state"].values()]
+    steps = [s["step"] for s in game.losses[1].optimizer.state_dict()["state"].values()]
     assert set(map(int, steps)) == {6}
 
 
@@ -193,7 +183,7 @@ def test_learning_rates_fall_in_proportion(trainer: Any, duel: Any) -> None:
     game = trainer(duel(learning_rate=2e-4), learning_rate=1e-3, final_learning_rate=1e-4)
     for _ in range(6):
         game.update()
-    own, discriminator = (p.optimiser.param_groups[0]["lr"] for p in game.players)
+    own, discriminator = (p.optimizer.param_groups[0]["lr"] for p in game.losses)
     assert own == pytest.approx(1e-3 + (1e-4 - 1e-3) * 5 / 10)
     assert discriminator == pytest.approx(own * 0.2)
 
@@ -209,7 +199,7 @@ def test_weight_decay_shrinks_the_weights_of_the_model_alone(trainer: Any, duel:
     for before, after, less in zip(start, own, shrunk, strict=True):
         expected = after - 1e-3 * 20.0 * before if before.ndim > 1 else after
         torch.testing.assert_close(less, expected, rtol=1e-5, atol=1e-6)
-    assert same(*(copies(game.players[1].parameters) for game in (plain, shrinking)))
+    assert same(*(copies(game.losses[1].parameters) for game in (plain, shrinking)))
 
 
 @pytest.mark.parametrize(
@@ -278,9 +268,9 @@ def test_a_checkpoint_of_a_game_without_the_moments_of_a_side_is_refused(
     trainer: Any, duel: Any, tmp_path: Path, side: str
 ) -> None:
     game = trainer(duel())
-    game.restore(game.checkpoint(log_bytes=0), tmp_path)  # before the first update there are none
+    game.restore(game.checkpoint(), tmp_path)  # before the first update there are none
     game.update()
-    checkpoint = game.checkpoint(log_bytes=0)
+    checkpoint = game.checkpoint()
     for name in [n for n in checkpoint.training if n.startswith(f"{side}.")]:
         del checkpoint.training[name]
     with pytest.raises(CheckpointError, match=f"moments of {side} are missing"):
@@ -292,7 +282,7 @@ def test_moments_of_an_discriminator_that_is_not_there_are_refused(
 ) -> None:
     game = trainer(duel())
     game.update()
-    checkpoint = game.checkpoint(log_bytes=0)
+    checkpoint = game.checkpoint()
     alone = trainer(build())
     assert isinstance(alone.model, VAE)
     checkpoint.weights = alone.model.state_dict()
@@ -307,5 +297,5 @@ def test_patience_with_an_discriminator_is_told_to_be_of_no_use(
     model = MODELS["wae-gan"].for_data(data)
     options: Any = {"steps": 3, "save_every": 1, "threads": 1, "batch_size": 4, "progress": False}
     fit(model, data, patience=1, out=tmp_path / "run", **options)
-    assert "training.patience: no loss says how good" in capsys.readouterr().err
+    assert "training.patience: has no effect, as no loss shows how good" in capsys.readouterr().err
     assert load_run(tmp_path / "run").status["step"] == 3

@@ -1,4 +1,4 @@
-"""Demo; train then evaluate and report; train."""
+"""The commands `train` and `demo`."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 def train_and_show(recipe: Recipe, out: Path) -> None:
-    """Train a recipe, or go on where it stopped; then show the run."""
-    from disentwine.report import figures_while_training
+    """Train a recipe, or resume its training; then show the run."""
+    from disentwine.report import FiguresWhileTraining
     from disentwine.report.text import duration
     from disentwine.runs.checkpoint import checkpoint_steps
     from disentwine.runs.fit import train_recipe
-    from disentwine.runs.session import check_run
+    from disentwine.runs.run import check_run
 
-    check_run(out, recipe)  # refuses what cannot be gone on with before anything is announced
+    check_run(out, recipe)  # refuses what cannot be resumed, before anything is printed
     steps, model, data = recipe.training["steps"], recipe.model["name"], recipe.data["name"]
     done = max(checkpoint_steps(out / "checkpoints"), default=0)
-    going = f"going on at step {done:,} of {steps:,}" if 0 < done < steps else f"{steps:,} steps"
+    going = f"resuming at step {done:,} of {steps:,}" if 0 < done < steps else f"{steps:,} steps"
     print(f"training {model} on {data}, {going}, in {out}", file=sys.stderr)
-    run = train_recipe(recipe, out, hook=figures_while_training)
+    run = train_recipe(recipe, out, callbacks=[FiguresWhileTraining(out)])
     print(f"trained in {duration(run.status['seconds'])}", file=sys.stderr)
     show_run(run)
 
 
 def scores_title(run: Run, split: str) -> str:
-    """What was scored: which run, on which images, with the weights of which step."""
+    """The run, the split and the step of some scores."""
     step, steps = run.checkpoint.step, run.recipe.training["steps"]
     return f"{run.path} on the {split} split, with the weights of step {step:,} of {steps:,}"
 
@@ -47,7 +47,7 @@ def show_run(run: Run) -> None:
     found = evaluate_run(run)
     print_scores(found.scores, title=scores_title(run, found.split))
     print(f"report: {write_report(run, found=found)}")
-    print(f"to try it out: disentwine serve {shlex.quote(str(run.path))}")
+    print(f"to explore it: disentwine serve {shlex.quote(str(run.path))}")
 
 
 def train(
@@ -80,14 +80,14 @@ def train(
 def demo(
     out: Annotated[Path, typer.Option(help="The run folder.")] = Path("runs/demo"),
 ) -> None:
-    """Train the demo model on pictures drawn in the package; resumes, and reuses a finished run."""
+    """Train the demo model on simulated images; resumes, and reuses a finished run."""
     from disentwine.cli.train import show_run, train_and_show
     from disentwine.runs.recipe import read_recipe
     from disentwine.runs.run import Run, is_run
 
     recipe = read_recipe("demo")
     if is_run(out) and Run(out).finished and Run(out).recipe == recipe:
-        print(f"{out} is finished already; showing it again")
+        print(f"{out} is already finished; showing it again")
         show_run(Run(out))
     else:
         train_and_show(recipe, out)

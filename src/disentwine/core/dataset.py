@@ -73,6 +73,7 @@ class Dataset:
         stochastic: whether brightness is the probability of white, which every batch draws anew.
         labelled_fraction: the share of the training and validation images that carry labels.
         action_spec: what actions there are on images.
+        editable: whether users may edit its files, so that runs have to check that they did not change.
         about: one line for `disentwine data list`.
     """
 
@@ -84,6 +85,7 @@ class Dataset:
     stochastic: bool = False
     labelled_fraction: float = 1.0
     action_spec: ActionSpec = ActionSpec()
+    editable: ClassVar[bool] = False
     about: ClassVar[str] = ""
 
     def with_labels(self, share: float) -> Self:

@@ -1,4 +1,4 @@
-"""What a model promises: a loss of named terms, a representation and a reconstruction."""
+"""The contract of models: a loss of named terms, a representation, a reconstruction."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ import torch
 from torch import Tensor, nn
 
 from disentwine.core.dataset import Dataset
+from disentwine.core.plan import Stage, TrainingSettings
 from disentwine.core.schema import parse, schema_of
 from disentwine.errors import UsageError
 
 
 class Batch(NamedTuple):
-    """What one step of training sees.
+    """The batch of one step of training.
 
     Arguments:
         x: (n, channels, height, width) images in [0, 1].
-        u: (n, k) factors in their own units, NaN where an image carries no label.
-        step: how many updates were made before this one, for schedules.
-        y: what became of each image under an action, where pairs are learnt from.
-        action: (n,) the number of that action.
-        later: what became of y under a further action, and that action; and so on.
+        u: (n, k) factors in their own units, NaN where an image has no label.
+        step: updates before this one, for schedules.
+        y: each image after an action, where the batch holds pairs.
+        action: (n,) the index of that action.
+        later: the image after a further action, and that action, for each further step of a rollout.
     """
 
     x: Tensor
@@ -52,7 +53,7 @@ class Losses(NamedTuple):
 
     Arguments:
         terms: each term, one value a sample (n,) or one for the batch ().
-        weights: the weight of each term; 1 where none is given. A term of weight 0 is only watched.
+        weights: the weight of each term, by default 1. A term of weight 0 is only logged.
 
     >>> Losses({"reconstruction": torch.tensor([2.0, 4.0]), "kl": torch.tensor([1.0, 1.0])},
     ...        {"kl": 4.0}).total
@@ -77,7 +78,7 @@ ModelType = TypeVar("ModelType", bound="Model")
 
 
 class ForData(Generic[Options]):
-    """The typed constructor `for_data` of a model: a data set in place of what it decides.
+    """The typed constructor `for_data` of a model: a data set in place of the arguments that it decides.
 
     A model writes `for_data = ForData(__init__)` below its constructor, whose positional arguments the
     data set decides; then editors and type checkers know the options of `for_data`
@@ -107,32 +108,32 @@ class ForData(Generic[Options]):
         """The constructor is for type checkers; the options are read from the class itself."""
 
     def __get__(
-        self, instance: Model | None, owner: type[ModelType]
+        self, instance: Model | None, model_class: type[ModelType]
     ) -> Callable[Concatenate[Dataset, Options], ModelType]:
         def for_data(dataset: Dataset, **options: Any) -> Any:
-            return owner.build(dataset, options)
+            return model_class.build(dataset, options)
 
-        for_data.__doc__ = f"Build the model for a data set.\n\n{inspect.getdoc(owner)}"
-        for_data.__qualname__ = f"{owner.__qualname__}.for_data"
-        for_data.__signature__ = _signature_for_data(owner)  # type: ignore[attr-defined]
+        for_data.__doc__ = f"Build the model for a data set.\n\n{inspect.getdoc(model_class)}"
+        for_data.__qualname__ = f"{model_class.__qualname__}.for_data"
+        for_data.__signature__ = _signature_for_data(model_class)  # type: ignore[attr-defined]
         return cast("Callable[Concatenate[Dataset, Options], ModelType]", for_data)
 
 
-def _signature_for_data(owner: type[Model]) -> inspect.Signature:
+def _signature_for_data(model_class: type[Model]) -> inspect.Signature:
     """The constructor's signature with `dataset` in place of what the data set decides."""
     dataset = inspect.Parameter(
         "dataset", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="Dataset"
     )
     options = [
         parameter
-        for name, parameter in inspect.signature(owner).parameters.items()
-        if name not in owner.fixed_by_data
+        for name, parameter in inspect.signature(model_class).parameters.items()
+        if name not in model_class.fixed_by_data
     ]
-    return inspect.Signature([dataset, *options], return_annotation=owner)
+    return inspect.Signature([dataset, *options], return_annotation=model_class)
 
 
 def _any_options(self: Any, image_shape: Any, *arguments: Any, **options: Any) -> None:
-    """What type checkers know of a model that does not write `for_data = ForData(__init__)`."""
+    """The signature for type checkers of a model without `for_data = ForData(__init__)`."""
 
 
 CALLED_BY_USERS = [
@@ -151,10 +152,13 @@ CALLED_BY_USERS = [
     "float",
     "double",
 ]
-"""The names of `nn.Module` that users of a model call."""
+"""Names of `nn.Module` that users of a model call."""
 
 CALLED_BY_TRAINING = frozenset(
-    ("betas", "build", "check_options", "data_arguments", "fixed_by_data", "initialise_from")
+    (
+        *("betas", "build", "check_fits", "check_options", "check_training", "data_arguments"),
+        *("fixed_by_data", "initialise_from", "not_in_weights", "training_plan"),
+    )
 )
 
 
@@ -164,10 +168,13 @@ class Model(nn.Module, ABC):
 
     Attributes:
         fixed_by_data: constructor arguments that the data set decides, which no recipe sets.
+        not_in_weights: constructor arguments that no weight depends on, such as weights of losses:
+            a training that starts with the weights of another may change them.
         betas: of the Adam that trains it, where its paper asks for others than usual.
     """
 
     fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape",)
+    not_in_weights: ClassVar[tuple[str, ...]] = ()
     betas: ClassVar[tuple[float, float]] = (0.9, 0.999)
 
     @abstractmethod
@@ -176,17 +183,17 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def represent(self, x: Any) -> Any:
-        """The code of each image, shape (n, d). Arrays of `uint8` images are welcome."""
+        """The code of each image, shape (n, d). Arrays of `uint8` images are accepted, too."""
 
     @abstractmethod
     def reconstruct(self, x: Any) -> Any:
-        """Each image after passing through its code, in the form it was given."""
+        """Each image decoded from its code, in the form it was given."""
 
     for_data = ForData(_any_options)
 
     @classmethod
     def build(cls, dataset: Dataset, options: Mapping[str, Any]) -> Self:
-        """What `for_data` does."""
+        """Build the model for a data set, as `for_data` does."""
         options = cls.check_options(options)
         if not all(name in options for name in cls.fixed_by_data):
             options = cls.data_arguments(dataset, options) | options
@@ -205,7 +212,7 @@ class Model(nn.Module, ABC):
 
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Options as the constructor takes them; what it does not take is refused in one report."""
+        """Options as the constructor takes them; raises one `UsageError` for all problems."""
         chosen = {name: value for name, value in options.items() if name not in cls.fixed_by_data}
         schema = schema_of(cls, without=cls.fixed_by_data)
         parsed, problems = parse(schema, chosen, section=cls.__name__)
@@ -218,24 +225,33 @@ class Model(nn.Module, ABC):
         """The arguments named in `fixed_by_data`, as JSON has them, read from a data set."""
         return {"image_shape": dataset.image_shape}
 
+    def check_fits(self, dataset: Dataset) -> None:
+        """Refuse a data set of other images or concepts than the model was built for."""
+        rebuild = f"build it with {type(self).__name__}.for_data"
+        shape: tuple[int, ...] = tuple(getattr(self, "image_shape", dataset.image_shape))
+        if shape != tuple(dataset.image_shape):
+            raise UsageError(
+                f"the model takes images of {' x '.join(map(str, shape))}, and the data set's are "
+                f"{' x '.join(map(str, dataset.image_shape))}; {rebuild}"
+            )
+        names: tuple[str, ...] = tuple(getattr(self, "concept_names", dataset.names))
+        if names != tuple(dataset.names):
+            raise UsageError(
+                f"the model's concepts are {', '.join(names)}, and the data set's factors are "
+                f"{', '.join(dataset.names) or 'none'}; {rebuild}"
+            )
 
-def check_fits(model: Model, dataset: Dataset) -> None:
-    """Refuse a data set of other images or other concepts than the model was built for."""
-    shape: tuple[int, ...] = tuple(getattr(model, "image_shape", dataset.image_shape))
-    if shape != tuple(dataset.image_shape):
-        raise UsageError(
-            f"the model takes images of {' x '.join(map(str, shape))}, and the data set's are "
-            f"{' x '.join(map(str, dataset.image_shape))}; build it with {type(model).__name__}.for_data"
-        )
-    varied: tuple[int, ...] = getattr(model, "varied", ())
-    if varied and max(varied) >= len(dataset.names):
-        raise UsageError(
-            f"the model varies {len(varied)} factors one by one, and the data set has "
-            f"{len(dataset.names)}; build it with {type(model).__name__}.for_data"
-        )
-    names: tuple[str, ...] = tuple(getattr(model, "concept_names", dataset.names))
-    if names != tuple(dataset.names):
-        raise UsageError(
-            f"the model's concepts are {', '.join(names)}, and the data set's factors are "
-            f"{', '.join(dataset.names) or 'none'}; build it with {type(model).__name__}.for_data"
-        )
+    def check_training(self, options: TrainingSettings) -> list[str]:
+        """Warnings about a training, such as one that ends before a warm-up does; raises `UsageError`
+        for options that the model cannot be trained with."""
+        return []
+
+    def training_plan(self, dataset: Dataset, *, steps: int, batch_size: int) -> tuple[Stage, ...]:
+        """The stages of a training; none for a single stage of shuffled images.
+
+        Arguments:
+            dataset: what the model is trained on.
+            steps: updates in the whole training.
+            batch_size: most samples of a batch.
+        """
+        return ()

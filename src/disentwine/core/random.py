@@ -1,4 +1,4 @@
-"""Fixed_noise(seed); drawing under a lock."""
+"""Random numbers from a fixed seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 @contextmanager
 def fixed_noise(seed: int) -> Iterator[None]:
-    """Draw noise from `seed` inside, and leave the generators outside as they were.
+    """Inside, random numbers come from `seed`; the generators outside are left as they were.
 
     >>> with fixed_noise(0): a = torch.randn(3)
     >>> with fixed_noise(0): b = torch.randn(3)
@@ -24,16 +24,16 @@ def fixed_noise(seed: int) -> Iterator[None]:
 
 
 GENERATOR = threading.Lock()
-"""Held while a model is built, which draws its first weights, and while pictures are drawn."""
+"""Held while a model is built, which samples its initial weights, and while images are sampled."""
 
 
 @contextmanager
-def drawing(seed: int | None) -> Iterator[None]:
-    """Draw from a seed, or afresh without one, and leave the generator as it was.
+def seeded(seed: int | None) -> Iterator[None]:
+    """Inside, random numbers come from a seed, or a fresh one; the generator is left as it was.
 
-    >>> with drawing(3):
+    >>> with seeded(3):
     ...     first = torch.rand(2)
-    >>> with drawing(3):
+    >>> with seeded(3):
     ...     bool((torch.rand(2) == first).all())
     True
     """

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from disentwine.core.capabilities import Hierarchical, Intervenes, LearnsActions, Quantizes
+from disentwine.core.capabilities import Hierarchical, Intervenes, MatchesActions, Quantizes
 from disentwine.core.dataset import Dataset
-from disentwine.core.model import Model, check_fits
+from disentwine.core.model import Model
 from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
 from disentwine.core.types import IndexArray
@@ -31,7 +31,7 @@ from disentwine.metrics.active_latents import ALIVE, active_units
 from disentwine.metrics.graphs import shd
 from disentwine.metrics.images import reconstruction_error
 from disentwine.runs.run import Run
-from disentwine.training.batch_source import BatchSource
+from disentwine.training.trainer import BatchSource
 
 REPORTED = ("z-diff", "sap", "mig", "mic-tic")
 """The metrics that a report shows: the best known, and quick."""
@@ -138,7 +138,7 @@ def evaluate(
     >>> [score.name for score in found.scores]
     ['loss', 'reconstruction', 'kl', 'reconstruction-error', 'active-units', 'mig']
     """
-    check_fits(model, dataset)
+    model.check_fits(dataset)
     split, indices = held_out(dataset, limit)
     model.eval()
     source = BatchSource.like(model, dataset)
@@ -163,7 +163,7 @@ def evaluate(
     unit_kl = found.pop("unit kl", None)
     about = {
         "loss": "the weighted sum that training minimises"
-        + (" while it learns images" if isinstance(model, LearnsActions) else ""),
+        + (" while it learns images" if isinstance(model, MatchesActions) else ""),
         rebuilt.name: rebuilt.details["about"],
     }
     scores = [

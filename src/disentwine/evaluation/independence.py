@@ -13,7 +13,7 @@ from disentwine.core.types import IndexArray
 from disentwine.data.splits import evenly_spaced
 from disentwine.losses.kernels import independence_test
 from disentwine.nn.images import evaluation_mode
-from disentwine.training.batch_source import BatchSource
+from disentwine.training.trainer import BatchSource
 
 TESTED, DECODED = 500, 64
 """Images that are enough for the test, and for the decoder."""

@@ -21,7 +21,7 @@ from disentwine.evaluation.evaluate import Evaluation
 from disentwine.metrics.likelihood import importance_log_likelihood
 from disentwine.progress import ProgressBar
 from disentwine.runs.run import Run
-from disentwine.training.batch_source import BatchSource
+from disentwine.training.trainer import BatchSource
 
 AT_ONCE = 4096
 """Draws that pass through a decoder at once, over all images of a batch."""

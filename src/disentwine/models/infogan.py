@@ -48,6 +48,8 @@ class InfoGAN(Model):
 
     betas: ClassVar[tuple[float, float]] = (0.5, 0.99)
 
+    not_in_weights = ("information_weight", "slope_weight", "discriminator_learning_rate")
+
     def __init__(
         self,
         image_shape: ImageShape,

@@ -132,6 +132,8 @@ class WAEGAN(Autoencoder):
     ({'prior': 10.0}, ['cross_entropy'])
     """
 
+    not_in_weights = ("lambda_gan", "discriminator_learning_rate")
+
     def __init__(
         self,
         image_shape: ImageShape,
@@ -185,6 +187,8 @@ class WAEMMD(Autoencoder):
     >>> model.loss(Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))).weights
     {'mmd': 10.0}
     """
+
+    not_in_weights = ("lambda_mmd",)
 
     def __init__(
         self,

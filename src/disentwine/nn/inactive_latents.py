@@ -48,9 +48,7 @@ def reset_inactive(
     mean = to_mean(features)
     if len(unused) and mean.std(0, correction=0).min() <= ALIKE * mean.abs().max():
         raise UsageError(
-            "training.reset_inactive_latents: "
-            "to this start all training images are alike, so that no unit can tell of "
-            "them; begin with a run that learnt something"
+            "the features of all images are alike under these weights, so that no latent can encode them"
         )
     deviation = mean.std(0)
     last.weight[unused] = (to_mean.weight / deviation[:, None])[unused]

@@ -1,5 +1,5 @@
 """The page that shows a run."""
 
-from disentwine.report.write import figures_while_training, write_report
+from disentwine.report.write import FiguresWhileTraining, write_report
 
-__all__ = ["figures_while_training", "write_report"]
+__all__ = ["FiguresWhileTraining", "write_report"]

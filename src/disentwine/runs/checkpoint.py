@@ -1,18 +1,25 @@
-"""Verified checkpoint folders."""
+"""Verified checkpoint folders, and what they were made with: data, versions, commit."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import platform
+import subprocess
 from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
+from disentwine.core.dataset import Dataset
 from disentwine.errors import CheckpointError, warn
 from disentwine.runs.storage import (
     canonical_json,
@@ -60,7 +67,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint, refusing one that is not to the bit what was saved."""
+    """Read a checkpoint; refuses one that differs in any bit from what was saved."""
     state = _verified_state(path / STATE)
     try:
         digests = [state["files"][name]["sha256"] for name in (WEIGHTS, TRAINING)]
@@ -80,7 +87,7 @@ Use = Callable[[Checkpoint, Path], None]
 
 
 def load_newest(folder: Path, *, use: Use = lambda checkpoint, path: None) -> Checkpoint | None:
-    """The newest checkpoint that is intact and that `use` takes; refused ones are told on stderr.
+    """The newest checkpoint that is intact and that `use` accepts; warns of refused ones.
 
     Arguments:
         folder: where the checkpoints are.
@@ -96,18 +103,18 @@ def load_newest(folder: Path, *, use: Use = lambda checkpoint, path: None) -> Ch
             refusals.append(str(error))
             continue
         for refusal in refusals:
-            tell_refusal(refusal, instead=path)
+            warn_of_refusal(refusal, instead=path)
         return checkpoint
     if refusals:
         raise CheckpointError(
-            f"no checkpoint can be trusted: {'; '.join(refusals)}. Bring {folder} back from a copy, "
+            f"no checkpoint can be used: {'; '.join(refusals)}. Bring {folder} back from a copy, "
             f"or remove the run and train it again"
         )
     return None
 
 
 def load_best(folder: Path) -> Checkpoint | None:
-    """The checkpoint that did best on the validation split; the newest where that one is refused."""
+    """The checkpoint of the best validation score; the newest where that one is refused."""
     newest = load_newest(folder)
     if newest is None:
         return None
@@ -117,12 +124,12 @@ def load_best(folder: Path) -> Checkpoint | None:
     try:
         return load_checkpoint(checkpoint_path(folder, best["step"]))
     except CheckpointError as error:
-        tell_refusal(error, instead=checkpoint_path(folder, newest.step))
+        warn_of_refusal(error, instead=checkpoint_path(folder, newest.step))
         return newest
 
 
-def tell_refusal(reason: str | Exception, *, instead: Path) -> None:
-    """One line for the user, who must know that an older state is used than there seems to be."""
+def warn_of_refusal(reason: str | Exception, *, instead: Path) -> None:
+    """Warn that an older checkpoint is used instead of a refused one."""
     warn(f"{reason}. {instead.name} is used instead.")
 
 
@@ -175,3 +182,68 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror}") from error
+
+
+ROWS = 4096
+"""Images read at once."""
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """A digest of the images, the factors and the split of a data set that users may edit.
+
+    With another row, or rows in another order, the same seed splits the images differently.
+    """
+    digest = hashlib.sha256(repr((dataset.image_shape, dataset.names)).encode())
+    for part in sorted(dataset.split):
+        digest.update(part.encode())
+        digest.update(np.ascontiguousarray(dataset.split[part]).data)
+    digest.update(np.ascontiguousarray(dataset.factors).data)
+    for start in range(0, len(dataset), ROWS):
+        digest.update(np.ascontiguousarray(dataset.images[start : start + ROWS]).data)
+    return digest.hexdigest()
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of disentwine, Python and the libraries that results depend on."""
+    packages = ("disentwine", "torch", "numpy", "scikit-learn")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+def version_changes(before: Mapping[str, Any], *, threads: int) -> list[str]:
+    """Versions and threads that differ from those of a checkpoint, and may change the last digits.
+
+    Arguments:
+        before: the state of a checkpoint.
+        threads: of torch now.
+
+    >>> version_changes({"threads": 4, "versions": versions() | {"torch": "1.0"}}, threads=4)[0][:10]
+    'torch 1.0,'
+    """
+    old = {"threads": before.get("threads"), **before.get("versions", {})}
+    now = {"threads": threads, **versions()}
+    return [
+        f"{name} {old[name]}, now {value}"
+        for name, value in now.items()
+        if old.get(name) not in (None, value)
+    ]
+
+
+@cache
+def commit() -> str | None:
+    """The commit of the code's repository, with "+" if its files differ; None outside of one."""
+    here = Path(__file__).parents[1]
+    try:
+        answers = [
+            subprocess.run(
+                ["git", *words], cwd=here, capture_output=True, text=True, check=True, timeout=10
+            ).stdout.strip()
+            for words in (
+                ("ls-files", "--error-unmatch", "__init__.py"),
+                ("rev-parse", "--short=12", "HEAD"),
+                ("status", "--porcelain", "."),
+            )
+        ]
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answers[1] + ("+" if answers[2] else "")

@@ -1,8 +1,7 @@
-"""Beginning with the weights of a finished run."""
+"""Initial weights from a finished run; re-initialised inactive latents."""
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import cast
@@ -18,55 +17,49 @@ from disentwine.errors import UsageError, warn
 from disentwine.models import MODELS
 from disentwine.nn.images import to_unit_range
 from disentwine.runs.recipe import arguments_of
-from disentwine.runs.run import Run, is_run
-from disentwine.runs.session import differences
+from disentwine.runs.run import Run, is_run, recipe_diff
 from disentwine.training.state import load_weights, misfits
 
 SHOWN = 3
-"""Weights that do not fit and are told one by one: of another network hardly any do."""
-
-WITHOUT_WEIGHTS = (
-    r"model\.(\w*beta|lambda_\w+|\w+_weight|\w+_rate|gamma|alpha|invariance|estimator"
-    r"|warm_up_steps|capacity) "
-)
-"""Options that no weight depends on: how much losses count."""
+"""Most weights that an error names: with another network hardly any fit."""
 
 IMAGES = 1000
-"""By which it is told what units say."""
+"""Images by which inactive latents are found."""
 
 
-def begin_with(model: Model, start: Path) -> None:
-    """Put the weights that a finished run kept into a model.
+def initialise_from_run(model: Model, folder: Path) -> None:
+    """Load the weights that a finished run kept.
 
     Arguments:
         model: whose weights are replaced.
-        start: the run folder, from here or from a folder above.
+        folder: of the run, relative to the current folder or one above it.
     """
-    run = Run(_found(start))
+    run = Run(_found(folder))
     if not run.finished:
         raise UsageError(
-            f"training.start: the training in {start} is not finished; finish it first"
+            f"training.init_from: the training in {folder} is not finished; finish it first"
         )
     weights = run.checkpoint.weights
     if problems := misfits(model, weights):
         more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
         raise UsageError(
-            f"training.start: the weights in {start} do not fit: {_compared(run, model)} "
+            f"training.init_from: the weights in {folder} do not fit: {_compared(run, model)} "
             f"({'; '.join(problems[:SHOWN])}{more}). Name a run of the same model, or give this one "
             f"the options of that"
         )
-    load_weights(model, weights, source=start)
+    load_weights(model, weights, source=folder)
 
 
-def check_resets(model: Model, start: str | Path | None) -> None:
-    """Refuse what cannot be revived, before anything is read."""
-    if start is None:
+def check_resets(model: Model, init_from: Path | None) -> None:
+    """Refuse models without inactive latents to reset, before anything is read."""
+    if init_from is None:
         raise UsageError(
-            "training.reset_inactive_latents: needs training.start, a run some of whose units are unused"
+            "training.reset_inactive_latents: needs training.init_from, a run with inactive latents"
         )
     if not isinstance(model, ResetsLatents):
         raise UsageError(
-            f"training.reset_inactive_latents: a {type(model).__name__} has no units that can be made anew"
+            f"training.reset_inactive_latents: a {type(model).__name__} has no latents that can be "
+            f"re-initialised"
         )
 
 
@@ -78,50 +71,56 @@ def reset_inactive(
     most: int | None = None,
     silent: bool = False,
 ) -> None:
-    """Make units anew that say nothing of training images, and tell which; warns where all are in use.
+    """Re-initialise latents that are inactive on training images; warns where there are none.
 
     Arguments:
-        model: one that *revives*.
-        dataset: whose "train" split is looked at.
-        seed: of what they become.
-        most: reset_inactive_latents no more than so many.
-        silent: do not tell.
+        model: one that resets latents.
+        dataset: its "train" split is used.
+        seed: of the new weights.
+        most: most latents to reset; none resets all inactive ones.
+        silent: do not print which ones.
     """
     images = torch.from_numpy(dataset.images[evenly_spaced(dataset.split["train"], IMAGES)])
     weight = next(model.parameters())
-    with fixed_noise(seed):
-        revived = cast(ResetsLatents, model).reset_inactive_latents(
-            to_unit_range(images).to(weight), most=most
-        )
-    if not revived:
-        warn("training.reset_inactive_latents: the start uses all of its units, none was made anew")
+    try:
+        with fixed_noise(seed):
+            reset = cast(ResetsLatents, model).reset_inactive_latents(
+                to_unit_range(images).to(weight), most=most
+            )
+    except UsageError as error:
+        raise UsageError(
+            f"training.reset_inactive_latents: {error}; name a run that learned something in "
+            f"training.init_from"
+        ) from error
+    if not reset:
+        warn("training.reset_inactive_latents: all latents of the run are active, none was reset")
     elif not silent:
-        numbers = ", ".join(str(unit) for unit in revived)
-        print(f"disentwine: units {numbers} of the code are made anew", file=sys.stderr)
+        numbers = ", ".join(str(latent) for latent in reset)
+        print(f"disentwine: inactive latents re-initialised: {numbers}", file=sys.stderr)
 
 
-def _found(start: Path) -> Path:
-    """A recipe names a run as seen from where it was first trained, which may be a folder above."""
-    above = () if start.is_absolute() else Path.cwd().parents
-    for folder in (Path(), *above):
-        if is_run(folder / start):
-            if folder != Path():
-                warn(f"training.start: there is no run {start} here; {folder / start} is taken")
-            return folder / start
+def _found(folder: Path) -> Path:
+    """A recipe names a run relative to where it was first trained, which may be a folder above."""
+    above = () if folder.is_absolute() else Path.cwd().parents
+    for place in (Path(), *above):
+        if is_run(place / folder):
+            if place != Path():
+                warn(f"training.init_from: there is no run {folder} here; {place / folder} is used")
+            return place / folder
     raise UsageError(
-        f"training.start: {start} is not a run folder; name that of a finished training, with its "
-        f"full path where it lies elsewhere"
+        f"training.init_from: {folder} is not a run folder; name that of a finished training, with its "
+        f"full path if it is elsewhere"
     )
 
 
 def _compared(run: Run, model: Model) -> str:
-    """Which models they are, and which options may be why the weights of one do not fit the other."""
+    """Both models, and the options that may be why the weights of one do not fit the other."""
     names = {cls: name for name, cls in MODELS.items()}
     theirs, ours = run.recipe.model["name"], names.get(type(model), type(model).__name__)
     options = arguments_of(model)
-    shared = {key: value for key, value in run.recipe.model.items() if key in options}
-    found = differences(shared, {key: options[key] for key in shared}, "model.")
-    found = [line for line in found if not re.match(WITHOUT_WEIGHTS, line)]
+    without = {*options} - {*model.not_in_weights}
+    shared = {key: value for key, value in run.recipe.model.items() if key in without}
+    found = recipe_diff(shared, {key: options[key] for key in shared}, "model.")
     who = f"both are {ours}, but" if theirs == ours else f"it holds a {theirs}, this is a {ours};"
     return (
         f"{who} {'; '.join(found) or ('of other images' if theirs == ours else 'other networks')}"

@@ -1,4 +1,4 @@
-"""YAML and key=value parsing; recipe <-> objects."""
+"""Recipes: read from YAML, checked, turned into objects and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import yaml
-from pydantic import BaseModel
 
 from disentwine.core.dataset import ActionSpec, Dataset
 from disentwine.core.model import Model
@@ -20,6 +19,7 @@ from disentwine.core.schema import check, non_defaults, schema_of
 from disentwine.data import DATASETS
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.models import MODELS
+from disentwine.training.options import TrainingOptions
 
 
 def parse_options(words: Sequence[str]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_yaml(text: str) -> Any:
-    """What a YAML text of plain values says; raises `ValueError` with what is wrong, in one line.
+    """The values of a YAML text; raises `ValueError` with one line that says what is wrong.
 
     >>> parse_yaml("latent: 4\\nbeta: 2\\nlatent: 8")
     Traceback (most recent call last):
@@ -54,7 +54,7 @@ def parse_yaml(text: str) -> Any:
 
 
 class _OnceEach(yaml.SafeLoader):
-    """Refuses a key that is given twice: the first value would be lost without a word."""
+    """Refuses a key that is given twice: the first value would be lost silently."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         lines: dict[str, int] = {}
@@ -71,10 +71,8 @@ class _OnceEach(yaml.SafeLoader):
 
 SECTIONS = ("data", "model", "training", "seed")
 
-NOT_IN_RECIPES = ("model", "dataset", "seed", "out", "progress", "on_save")
-"""Arguments of `fit` that are not part of a recipe's training section."""
-
-IN_MEMORY = "in-memory"
+ARRAYS = "in-memory"
+"""Name of a data set in memory, which a recipe cannot build."""
 
 LABELLED = "labelled_fraction"
 """Key of every data section: the share of images whose labels training sees, if not all."""
@@ -85,13 +83,13 @@ TRANSITIONS = "transitions"
 
 @dataclass(frozen=True)
 class Recipe:
-    """What was trained on what, and how; every default is written out.
+    """A data set, a model and a training; every default is written out.
 
     Arguments:
         data: `name` and constructor arguments of the data set.
         model: `name` and constructor arguments of the model.
-        training: arguments of `fit`.
-        seed: decides the weights' start, the batches and all noise.
+        training: values of `TrainingOptions`.
+        seed: decides the initial weights, the batches and all noise.
     """
 
     data: dict[str, Any]
@@ -101,7 +99,7 @@ class Recipe:
 
     def build_dataset(self) -> Dataset:
         name, options = _split_name(self.data)
-        if name == IN_MEMORY:
+        if name == ARRAYS:
             raise UsageError(
                 "this run was trained on arrays in memory; build the data set yourself"
             )
@@ -139,7 +137,7 @@ class Recipe:
                 if label == "data" and TRANSITIONS in options:
                     options[TRANSITIONS] = non_defaults(schema_of(ActionSpec), options[TRANSITIONS])
             found[label] = {"name": name, **options}
-        return found | {"training": non_defaults(_training_schema(), self.training)}
+        return found | {"training": non_defaults(schema_of(TrainingOptions), self.training)}
 
 
 def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
@@ -157,7 +155,7 @@ def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
     if not isinstance(options, Mapping):
         options, wrong = {}, ["training: expected a list of key: value pairs"]
         problems += wrong
-    training, wrong = check(_training_schema(), options, section="training")
+    training, wrong = check(schema_of(TrainingOptions), options, section="training")
     problems += wrong
     seed = content.get("seed", 0)
     problems += seed_problems(seed)
@@ -166,30 +164,22 @@ def parse_recipe(content: Mapping[str, Any], *, source: str) -> Recipe:
     return Recipe(data, model, training, int(seed))
 
 
-def _training_schema() -> type[BaseModel]:
-    from disentwine.runs.fit import fit
-
-    return schema_of(fit, without=NOT_IN_RECIPES)
-
-
 def _nearest_section(key: str, content: Mapping[str, Any]) -> str:
-    """A key that belongs into a section is told which; other words the nearest section."""
-    from disentwine.runs.fit import fit
-
-    places: dict[str, Any] = {"training": fit}
+    """The section that a key belongs to, or the nearest section."""
+    places: dict[str, Any] = {"training": TrainingOptions}
     for label, table in (("model", MODELS), ("data", DATASETS)):
         section = content.get(label)
         name = section.get("name") if isinstance(section, Mapping) else section
         if isinstance(name, str) and name in table:
             places[label] = table[name]
-    for label, owner in places.items():
-        if key in inspect.signature(owner).parameters:
+    for label, described in places.items():
+        if key in inspect.signature(described).parameters:
             return f"Did you mean '{label}.{key}'?"
     return did_you_mean(key, SECTIONS)
 
 
 def seed_problems(seed: Any) -> list[str]:
-    """What is wrong with a seed; torch and NumPy take different ranges."""
+    """What is wrong with a seed: torch and NumPy accept different ranges."""
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= seed < 2**63:
         return []
     return [f"seed: expected a whole number from 0 to 2**63 - 1, got {seed!r}"]
@@ -199,14 +189,14 @@ def read_recipe(name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe from a file, or a ready one by its name, and apply `key=value` overrides."""
     content = read_sections(name)
     options = parse_options(overrides)
-    # Another system has arguments of its own: its name comes first, and clears the section.
+    # Another model or data set has other arguments: its name comes first, and clears the section.
     for key in sorted(options, key=lambda key: not key.endswith(".name")):
         _override(content, key, options[key])
     return parse_recipe(content, source=str(name))
 
 
 def read_sections(name: str | Path) -> dict[str, Any]:
-    """The sections of a recipe file, or of a ready recipe, as they are written."""
+    """The sections of a recipe file, or of a ready recipe, unchecked."""
     path = Path(name)
     ready = ready_recipes()
     try:
@@ -238,7 +228,7 @@ def ready_recipes() -> dict[str, str]:
 
 
 def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed: int) -> Recipe:
-    """The recipe that rebuilds these objects, read from their attributes."""
+    """The recipe of these objects, read from their attributes."""
     names = {cls: name for name, cls in MODELS.items()}
     if type(model) not in names:
         cls = type(model).__name__
@@ -257,7 +247,7 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
     return Recipe(
         data={"name": data_names[type(dataset)], **arguments_of(dataset), **partly}
         if type(dataset) in data_names
-        else {"name": IN_MEMORY, "sha256": _digest(dataset)},
+        else {"name": ARRAYS, "sha256": _digest(dataset)},
         model={"name": names[type(model)], **arguments_of(model)},
         training=training,
         seed=int(seed),
@@ -265,13 +255,13 @@ def recipe_of(model: Model, dataset: Dataset, *, training: dict[str, Any], seed:
 
 
 def check_options(model: Model) -> None:
-    """Refuse options that a recipe would not take, of a model that recipes know by name."""
+    """Refuse a model of `MODELS` whose options a recipe would refuse."""
     if type(model) in MODELS.values():
         arguments_of(model)
 
 
 def _digest(dataset: Dataset) -> str:
-    """What tells one data set in memory from another, so that a run is not resumed on the wrong one."""
+    """A digest of a data set in memory, so that a run is not resumed on another one."""
     edges = None if dataset.graph is None else sorted(dataset.graph.edges)
     about = (dataset.image_shape, dataset.spec, edges, dataset.stochastic)
     digest = hashlib.sha256(repr(about).encode())
@@ -311,7 +301,7 @@ def _named(section: Any, table: Mapping[str, Any], label: str) -> tuple[dict[str
     if not isinstance(section, Mapping) or "name" not in section:
         return {}, [f"{label}.name: missing; choose from: {', '.join(sorted(table))}"]
     name, options = _split_name(section)
-    if name == IN_MEMORY and label == "data":
+    if name == ARRAYS and label == "data":
         return dict(section), []
     if not isinstance(name, str) or name not in table:
         return {}, [f"{label}.name: unknown name '{name}'. {did_you_mean(str(name), table)}"]
@@ -326,7 +316,7 @@ def _named(section: Any, table: Mapping[str, Any], label: str) -> tuple[dict[str
 
 
 def _views(options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """What is said of any data set, taken out of the options of one, where it is not as usual."""
+    """The keys of every data section, taken out of the options, where they differ from the default."""
     views: dict[str, Any] = {}
     problems = []
     labelled, actions = options.pop(LABELLED, 1.0), options.pop(TRANSITIONS, {})

@@ -1,10 +1,11 @@
-"""Run folder, load_run; evaluation.json in the run folder."""
+"""Run folders: opened for reading, locked for training; their scores."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -15,11 +16,23 @@ from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
 from disentwine.core.score import Score, to_json
 from disentwine.errors import CheckpointError, UsageError, warn
-from disentwine.runs.checkpoint import checkpoint_path, checkpoint_steps, load_best, load_newest
+from disentwine.runs.checkpoint import (
+    checkpoint_path,
+    checkpoint_steps,
+    fingerprint,
+    load_best,
+    load_newest,
+)
 from disentwine.runs.log import read_log
-from disentwine.runs.provenance import fingerprint
 from disentwine.runs.recipe import Recipe, parse_recipe, read_sections
-from disentwine.runs.storage import canonical_json, make_folder, reading_errors, write_atomically
+from disentwine.runs.storage import (
+    HALF_WRITTEN,
+    canonical_json,
+    make_folder,
+    reading_errors,
+    storage_errors,
+    write_atomically,
+)
 from disentwine.runs.upgrade import LOGGED, SCORE_NAMES, new_name, rename_all, upgrade_recipe
 from disentwine.training.state import WEIGHTS, Checkpoint, load_weights
 
@@ -56,8 +69,11 @@ class Run:
 
     @cached_property
     def recipe(self) -> Recipe:
-        sections = upgrade_recipe(read_sections(self.path / RECIPE))
-        return parse_recipe(sections, source=str(self.path / RECIPE))
+        sections, source = read_sections(self.path / RECIPE), str(self.path / RECIPE)
+        try:
+            return parse_recipe(sections, source=source)
+        except UsageError:  # perhaps of format 1, whose keys have other names today
+            return parse_recipe(upgrade_recipe(sections), source=source)
 
     @property
     def status(self) -> dict[str, Any]:
@@ -81,15 +97,15 @@ class Run:
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The data set that the run was trained on, built anew; warns where that has changed."""
+        """The data set that the run was trained on; warns where its files have changed."""
         dataset = self.recipe.build_dataset()
-        now = fingerprint(dataset)
-        begun = now is not None and bool(checkpoint_steps(self.checkpoints))
-        if begun and self.checkpoint.state.get("data", now) != now:
-            warn(
-                f"the data have changed since {self.path} was trained: test images may be among "
-                f"those it learnt from; bring pictures and table back as they were, or train anew"
-            )
+        if dataset.editable and checkpoint_steps(self.checkpoints):
+            now = fingerprint(dataset)
+            if self.checkpoint.state.get("data", now) != now:
+                warn(
+                    f"the data have changed since {self.path} was trained: test images may be among "
+                    f"its training images; restore images and table as they were, or train again"
+                )
         return dataset
 
     @cached_property
@@ -122,7 +138,7 @@ class Run:
             lock.acquire(timeout=0)
         except Timeout:
             return True
-        except OSError:  # a folder that cannot be written: whoever trains there may write
+        except OSError:  # a folder that cannot be written: a training there could write
             return False
         lock.release()
         return False
@@ -144,41 +160,111 @@ def is_run(path: Path) -> bool:
     """Whether a folder holds a run."""
     try:
         return (path / RECIPE).is_file()
-    except OSError:  # where nobody may look, or what cannot be a name
+    except OSError:  # a folder that cannot be read, or a name that cannot be
         return False
 
 
 def find_runs(folder: Path) -> list[Run]:
-    """The run folders below a folder, by name; not those whose copy was cut off, in hidden folders."""
+    """The run folders below a folder, by name, but for hidden ones, where copies are incomplete."""
     found = [path.parent for path in sorted(folder.glob(f"**/{RECIPE}"))]
     hidden = (any(p.startswith(".") for p in run.relative_to(folder).parts) for run in found)
     return [Run(run) for run, skip in zip(found, hidden, strict=True) if not skip]
 
 
+LOCK_SECONDS = 0.5
+"""Longer than `Run.running` holds a lock."""
+
+
+@contextmanager
+def lock_run(path: Path, recipe: Recipe) -> Iterator[Run]:
+    """A run folder of this recipe, new or to be resumed, locked by this process."""
+    check_run(path, recipe)
+    with _locked(make_folder(path)):
+        # Again: another process may have begun and ended in between.
+        if not check_run(path, recipe):
+            write_atomically(path / RECIPE, recipe.to_yaml())
+        make_folder(path / "checkpoints")
+        yield Run(path)
+
+
+def check_run(path: Path, recipe: Recipe) -> bool:
+    """Whether a run can be resumed; refuses folders that must not be changed. Only reads."""
+    with storage_errors(path):
+        names = {item.name for item in path.iterdir()} if path.is_dir() else set()
+    if RECIPE not in names:
+        if not all(name == LOCK or name.startswith(HALF_WRITTEN) for name in names):
+            raise UsageError(
+                f"{path} is not empty and not a run folder; choose another folder for out"
+            )
+        return False
+    run = Run(path)
+    if not run.finished and not checkpoint_steps(run.checkpoints):
+        return False
+    changes = recipe_diff(asdict(run.recipe), asdict(recipe))
+    if changes:
+        raise UsageError(
+            f"{path} holds a run of another recipe ({'; '.join(changes)}); "
+            f"choose another folder for out"
+        )
+    if run.finished:
+        raise UsageError(
+            f"{path} holds a finished run, which is never overwritten; choose another folder for "
+            f"out, or look at it with 'disentwine evaluate' and 'disentwine report'"
+        )
+    return True
+
+
+def recipe_diff(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """The keys whose values differ, a line for each."""
+    lines: list[str] = []
+    for key in [*old, *(key for key in new if key not in old)]:
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            lines += recipe_diff(before, after, f"{prefix}{key}.")
+        elif before != after or isinstance(before, bool) != isinstance(after, bool):  # True == 1
+            lines.append(f"{prefix}{key} was {before!r}, is {after!r}")
+    return lines
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Lock a folder for this process."""
+    lock = FileLock(path / LOCK)
+    with storage_errors(path):
+        try:
+            lock.acquire(timeout=LOCK_SECONDS)
+        except Timeout as error:
+            raise UsageError(f"{path} is being trained by another process") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 EVALUATION = "evaluation.json"
 
 SCORES = "scores.json"
-"""What `disentwine evaluate` and reports keep, and what a study has measured of its own run."""
+"""Scores that `disentwine evaluate` and reports keep, and those of a study."""
 
 
 def keep_scores(run: Run, scores: Sequence[Score]) -> None:
-    """Write scores of a run's weights into its folder; others of the same weights stay beside them."""
+    """Write scores of a run into its folder; other scores of the same weights are kept."""
     step = run.checkpoint.step
     old = _read(run, EVALUATION)
     kept = {s["name"]: s for s in old["scores"]} if old.get("step") == step else {}
-    kept |= {score.name: to_json(_brief(score)) for score in scores}
+    kept |= {score.name: to_json(_without_arrays(score)) for score in scores}
     content = {"step": step, "scores": list(kept.values())}
     write_atomically(run.path / EVALUATION, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def kept_scores(run: Run) -> list[dict[str, Any]]:
-    """What was measured of a run last, as `to_json` writes it; nothing where nothing was."""
+    """The last scores of a run, as `to_json` writes them; an empty list where there are none."""
     evaluated: list[dict[str, Any]] = _read(run, EVALUATION)["scores"]
     return evaluated or _read(run, SCORES)["scores"]
 
 
-def _brief(score: Score) -> Score:
-    """Without arrays, of which figures are made."""
+def _without_arrays(score: Score) -> Score:
+    """The score without the arrays that figures show."""
     words = {n: value for n, value in score.details.items() if isinstance(value, str | int | float)}
     return replace(score, details=words)
 

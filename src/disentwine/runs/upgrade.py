@@ -69,7 +69,11 @@ RECIPE_KEYS: dict[str, tuple[Rule, ...]] = {
         renamed("label_share", "teacher_forcing"),
         renamed("show_roots", "decode_roots"),
     ),
-    "training": (renamed("revive", "reset_inactive_latents"),),
+    "training": (
+        renamed("revive", "reset_inactive_latents"),
+        renamed("start", "init_from"),
+        renamed("averaged", "weight_averaging"),
+    ),
 }
 """Rules for each section of a recipe, in the order in which they apply."""
 

@@ -11,7 +11,7 @@ import torch
 
 from disentwine.causal.graph import Graph
 from disentwine.core.capabilities import Abducts, Decodes, Generates, Intervenes, Quantizes
-from disentwine.core.random import drawing
+from disentwine.core.random import seeded
 from disentwine.core.types import FloatArray, UInt8Array
 from disentwine.data.simulation import rerender
 from disentwine.errors import UsageError, did_you_mean
@@ -181,7 +181,7 @@ def sample(
         if "do" not in inspect.signature(model.sample).parameters:
             raise MissingError("this model draws no new images under an intervention")
         more["do"] = checked_do(run.concepts, do)
-    with drawing(seed), torch.no_grad():
+    with seeded(seed), torch.no_grad():
         outputs = to_uint8(model.sample(count, **more)).cpu().numpy()
     return SampleAnswer(images=urls(outputs))
 

@@ -1,4 +1,4 @@
-"""What a run scored while it trained, and what it cost to get there."""
+"""Learning curves: scores of a run while it trains, time and memory."""
 
 from __future__ import annotations
 
@@ -12,67 +12,68 @@ from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
 from disentwine.core.score import Score
 from disentwine.errors import StudyError
-from disentwine.runs.fit import OnSave
 from disentwine.runs.storage import canonical_json, write_atomically
+from disentwine.training.callbacks import Callback
 
 LEARNING_CURVE = "learning_curve.json"
 NEARLY = 0.8
-"""A training that ends after this share of a time counts for it, with what it scored in the end."""
+"""A training that ends after this share of a time limit counts for it, with its last scores."""
 
 FEWEST_STEPS = 10
-"""Of which it is told what they cost: the first is many times as slow as the others."""
+"""Fewest steps for a cost: the first step is many times slower than the others."""
 
 Watch = Callable[[Model, Dataset], Mapping[str, Any]]
-"""What is measured at every checkpoint, as JSON has it; a function of a module."""
+"""Measures JSON values at every checkpoint; a function of a module."""
 
 LearningCurve = Sequence[Mapping[str, Any]]
-"""Records of step, seconds of one core, most megabytes so far, and scores by name."""
+"""Records of step, seconds of one core, peak megabytes, and scores by name."""
 
 
-def recorded(path: Path, dataset: Dataset, *, watch: Watch) -> OnSave:
-    """A hook for `train_recipe` that writes the course of a run into its folder.
+class RecordLearningCurve(Callback):
+    """Writes the learning curve of a run into its folder.
 
-    Seconds are those of the processor, so that neighbours do not count, and what is measured here
-    does not either. A resumed run goes on counting from its last checkpoint.
+    Seconds are processor time, without the time that the measuring takes. A resumed run continues
+    from its last checkpoint.
 
     Arguments:
         path: the run folder.
-        dataset: what it is trained on.
         watch: what to measure.
     """
-    since = time.process_time()
 
-    def record(model: Model, step: int) -> None:
-        nonlocal since
-        spent = time.process_time() - since
-        before = [r for r in read_learning_curve(path) if r["step"] < step]
-        made = {
+    def __init__(self, path: Path, *, watch: Watch) -> None:
+        self.path, self.watch = path, watch
+
+    def on_begin(self, model: Model, dataset: Dataset) -> None:
+        self.dataset, self.since = dataset, time.process_time()
+
+    def on_save(self, model: Model, step: int) -> None:
+        spent = time.process_time() - self.since
+        before = [r for r in read_learning_curve(self.path) if r["step"] < step]
+        record = {
             "step": step,
             "seconds": spent + (before[-1]["seconds"] if before else 0.0),
             "megabytes": peak_megabytes(),
-            "scores": dict(watch(model, dataset)),
+            "scores": dict(self.watch(model, self.dataset)),
         }
-        write_atomically(path / LEARNING_CURVE, canonical_json([*before, made]))
-        since = time.process_time()
-
-    return record
+        write_atomically(self.path / LEARNING_CURVE, canonical_json([*before, record]))
+        self.since = time.process_time()
 
 
 def read_learning_curve(path: Path) -> LearningCurve:
-    """The course of a run; empty where none was recorded."""
+    """The learning curve of a run; empty where none was recorded."""
     file = path / LEARNING_CURVE
     try:
         records: LearningCurve = json.loads(file.read_bytes()) if file.is_file() else []
     except ValueError as error:
         raise StudyError(
-            f"{file} does not tell the course of a training: it is not JSON ({error}). Put an intact "
-            f"copy there, or delete it to do without the course."
+            f"{file} is no learning curve: it is not JSON ({error}). Put an intact copy there, or "
+            f"delete it to do without."
         ) from error
     return records
 
 
 def peak_megabytes() -> float | None:
-    """The most memory that this process has held so far; none where the system does not say."""
+    """Peak memory of this process; none where the system does not report it."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -81,7 +82,7 @@ def peak_megabytes() -> float | None:
 
 
 def costs(learning_curve: LearningCurve) -> list[Score]:
-    """Seconds for 1,000 updates, and the most megabytes, of a run.
+    """Seconds per 1,000 updates, and peak megabytes, of a run.
 
     >>> first, last = ({"step": s, "seconds": s / 50, "megabytes": 700.0} for s in (0, 500))
     >>> [(score.name, score.value) for score in costs([first, last])]
@@ -103,7 +104,7 @@ def costs(learning_curve: LearningCurve) -> list[Score]:
 def scores_after(
     learning_curve: LearningCurve, minutes: Sequence[int], names: Sequence[str]
 ) -> list[Score]:
-    """What a run had scored after so many minutes of one core, as far as it took (nearly) so long.
+    """Scores of a run after given minutes of one core, as far as it took (nearly) that long.
 
     >>> learning_curve = [{"step": i, "seconds": 50.0 * i, "scores": {"sap": i / 10}} for i in range(4)]
     >>> [(s.name, s.value) for s in scores_after(learning_curve, [1, 2, 5], ["sap"])]

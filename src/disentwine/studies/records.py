@@ -14,8 +14,7 @@ import yaml
 from disentwine.core.score import Score
 from disentwine.errors import DisentwineError, StudyError, UsageError
 from disentwine.runs.recipe import Recipe, parse_recipe
-from disentwine.runs.run import SCORES, is_run, load_run
-from disentwine.runs.session import differences
+from disentwine.runs.run import SCORES, is_run, load_run, recipe_diff
 from disentwine.runs.storage import make_folder, storage_errors, write_atomically
 from disentwine.studies.learning_curves import read_learning_curve
 from disentwine.studies.trial import Trial, TrialResult
@@ -124,7 +123,7 @@ def _check_recipe(recorded: Any, trial: Trial, path: Path) -> None:
         recipe = parse_recipe(recorded, source=str(path))
     except (UsageError, AttributeError) as error:
         raise StudyError(f"the recipe in {path} cannot be read: {error}") from error
-    if changed := differences(asdict(recipe), asdict(trial.read_recipe())):
+    if changed := recipe_diff(asdict(recipe), asdict(trial.read_recipe())):
         raise StudyError(
             f"{path} was measured with another recipe than the study has now: "
             f"{'; '.join(changed)}. Delete it to train again, or restore the value it was made with."

@@ -6,18 +6,17 @@ import time
 from collections.abc import Callable, Collection, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from disentwine.core.score import Score, to_json
 from disentwine.errors import Interrupted, StudyError
 from disentwine.progress import ProgressBar
+from disentwine.runs.checkpoint import commit, versions
 from disentwine.runs.fit import train_recipe
-from disentwine.runs.provenance import commit, versions
 from disentwine.runs.run import SCORES, Run, load_run
 from disentwine.runs.storage import canonical_json, make_folder, write_atomically
-from disentwine.studies.learning_curves import Watch, read_learning_curve, recorded
+from disentwine.studies.learning_curves import RecordLearningCurve, Watch, read_learning_curve
 from disentwine.studies.records import copied_from_elsewhere, read_trial
 from disentwine.studies.trial import Baseline, Trial, TrialResult
 from disentwine.studies.workers import end_if_stopped, end_worker, workers
@@ -212,8 +211,8 @@ def _train_or_load(trial: Trial, runs: Path, watch: Watch | None) -> Run | Basel
         and (finished := copied_from_elsewhere(recipe, folder))
     ):
         return load_run(finished)
-    hook = partial(recorded, watch=watch) if watch is not None else None
-    return train_recipe(recipe, folder, progress=False, hook=hook)
+    callbacks = [] if watch is None else [RecordLearningCurve(folder, watch=watch)]
+    return train_recipe(recipe, folder, progress=False, callbacks=callbacks)
 
 
 def _seconds(measured: Run | Baseline) -> float:

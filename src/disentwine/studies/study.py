@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from disentwine.runs.provenance import commit, versions
+from disentwine.runs.checkpoint import commit, versions
 from disentwine.runs.storage import write_atomically
 from disentwine.studies.learning_curves import Watch
 from disentwine.studies.scheduler import Measure

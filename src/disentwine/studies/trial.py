@@ -78,7 +78,7 @@ class Trial:
         """
         content = self.read_recipe().non_defaults()
         if self.after is not None:
-            content["training"]["start"] = self.after.digest
+            content["training"]["init_from"] = self.after.digest
         return hashlib.sha256(canonical_json(content)).hexdigest()[:8]
 
     def folder(self, runs: Path) -> Path:
@@ -93,7 +93,11 @@ class Trial:
         return run if run is not None and run.finished else None
 
     def _start(self, runs: Path) -> tuple[str, ...]:
-        return () if self.after is None else (f"training.start={_quoted(self.after.folder(runs))}",)
+        return (
+            ()
+            if self.after is None
+            else (f"training.init_from={_quoted(self.after.folder(runs))}",)
+        )
 
 
 def _quoted(path: Path) -> str:

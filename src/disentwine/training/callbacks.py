@@ -1,68 +1,147 @@
-"""A moving average of a model's weights, which does better than the last ones for the same updates."""
+"""Callbacks of the training loop; the moving average of the weights."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-MOST = 100
-"""Moments within N updates at which weights are looked at: more make no better average, only time."""
+from disentwine.core.dataset import Dataset
+from disentwine.core.model import Model
+from disentwine.training.state import misfits
+
+SNAPSHOTS = 100
+"""Weights that enter an average over N updates: more take time and make it no better."""
 
 
-class Average:
-    r"""$\bar\theta_t = \bar\theta_{t-1} + \frac{1}{\min(t, N)} (\theta_t - \bar\theta_{t-1})$: the plain
-    mean of the first N updates, then one that forgets all but about the last N.
+class Callback:
+    """What the training loop calls; override the events that you need.
 
-    Where N is large, t counts every N/100th update, and the first of them is the first that shows.
-    Running statistics of batch normalisation are averaged as weights are; whole numbers are taken as
-    they are.
+    No event can change the training: random numbers that are drawn in one are restored after it.
+    A callback that has state of its own, and that must be resumed exactly, gives it to the checkpoint
+    (`tensors`, `state`) and takes it back (`restore`), under its `name`.
+
+    A logger of a tracking service, such as Weights & Biases:
+
+        class WandbLogger(Callback):
+            def on_begin(self, model, dataset):
+                self.run = wandb.init(project="disentangling", resume="allow", id="pendulum-0")
+
+            def on_log(self, step, kind, values):
+                self.run.log({f"{kind}/{name}": value for name, value in values.items()}, step=step)
+
+            def on_end(self, model, step):
+                self.run.finish()
+
+    Attributes:
+        name: unique among the callbacks of a training; needed where there is state.
+
+    >>> from disentwine import VAE, data, fit
+    >>> class PrintLosses(Callback):
+    ...     def on_log(self, step, kind, values):
+    ...         print(kind, step, sorted(values))
+    >>> images = data.Pendulum(size=32)
+    >>> _ = fit(VAE.for_data(images), images, steps=1, log_every=1, callbacks=[PrintLosses()])
+    validation 0 ['kl', 'loss', 'reconstruction']
+    train 1 ['kl', 'loss', 'reconstruction']
+    validation 1 ['kl', 'loss', 'reconstruction']
+    """
+
+    name: ClassVar[str] = ""
+
+    def on_begin(self, model: Model, dataset: Dataset) -> None:
+        """Before the first update of this process; a resumed state has been restored."""
+
+    def on_update(self, step: int) -> None:
+        """After update number `step`, counted from 1."""
+
+    def on_log(self, step: int, kind: str, values: Mapping[str, float]) -> None:
+        """For each record of the log.
+
+        Arguments:
+            step: updates so far.
+            kind: "train" (mean losses since the last record), "validation", or "watched" (the scalars
+                that a model logs).
+            values: by name.
+        """
+
+    def on_validate(self, step: int, scores: Mapping[str, float]) -> None:
+        """After a validation, with the mean of every loss term."""
+
+    def on_save(self, model: Model, step: int) -> None:
+        """After a checkpoint; the model is in evaluation mode, with the weights that are kept."""
+
+    def on_end(self, model: Model, step: int) -> None:
+        """After the last update; the model has its best weights."""
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        """State to save as tensors."""
+        return {}
+
+    def state(self) -> Mapping[str, Any]:
+        """State to save as JSON."""
+        return {}
+
+    def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+        """Take back what `tensors` and `state` returned; raises `ValueError` where it does not fit."""
+
+
+class Average(Callback):
+    r"""Moving average of a model's weights:
+    $\bar\theta_t = \bar\theta_{t-1} + \frac{1}{\min(t, N)} (\theta_t - \bar\theta_{t-1})$,
+    the mean of the first N updates, then an exponential average over about the last N.
+
+    For large N only every N/100th update enters. Running statistics of batch normalisation are
+    averaged as weights are; integers are copied.
 
     Reference: Acceleration of stochastic approximation by averaging, B. Polyak and A. Juditsky, 1992.
 
     Arguments:
-        model: whose weights.
+        model: whose weights are averaged.
         updates: N.
 
     >>> model = nn.Linear(1, 1)
     >>> average = Average(model, updates=2)
     >>> for t, value in enumerate((1.0, 3.0, 4.0), start=1):
     ...     _ = nn.init.constant_(model.weight, value)
-    ...     average.follow(t)
+    ...     average.update(t)
     >>> average.weights["weight"].item()  # (1 + 3) / 2, then half way to 4
     3.0
     """
 
+    name: ClassVar[str] = "weights"
+
     def __init__(self, model: nn.Module, *, updates: int) -> None:
         self.model, self.updates = model, updates
-        self.every = max(1, updates // MOST)
-        self.weights = {name: value.clone() for name, value in model.state_dict().items()}
+        self.every = max(1, updates // SNAPSHOTS)
+        self.weights = _clones(model)
 
     @torch.no_grad()
-    def follow(self, step: int) -> None:
-        """Take in the weights as they are after update number `step`, counted from 1."""
-        if step % self.every:
+    def update(self, t: int) -> None:
+        """Include the weights after update t, counted from 1 where the average starts."""
+        if t % self.every:
             return
         current = self.model.state_dict()
         real = [name for name, value in current.items() if value.is_floating_point()]
         torch._foreach_lerp_(
             [self.weights[name] for name in real],
             [current[name] for name in real],
-            self.every / min(step, self.updates),
+            self.every / min(t, self.updates),
         )
         for name in current.keys() - real:
             self.weights[name].copy_(current[name])
 
     @contextmanager
-    def worn(self) -> Iterator[None]:
-        """The model has the average inside, and its own weights again outside.
+    def applied(self) -> Iterator[None]:
+        """Inside, the model has the averaged weights; outside, its own.
 
-        Whole numbers that change inside, such as which name an action was found to have, belong to
-        the average.
+        Integers that change inside, such as the names that latent actions are matched with, are kept
+        in the average.
         """
-        own = {name: value.clone() for name, value in self.model.state_dict().items()}
+        own = _clones(self.model)
         _put(self.weights, into=self.model)
         try:
             yield
@@ -71,6 +150,21 @@ class Average:
                 if not value.is_floating_point():
                     self.weights[name].copy_(value)
             _put(own, into=self.model)
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        """The model's own weights: a checkpoint has the average in their place."""
+        return self.model.state_dict()
+
+    def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+        """Take the average from the model, where a checkpoint put it, and give the own weights back."""
+        if problems := misfits(self.model, tensors):
+            raise ValueError("; ".join(problems))
+        self.weights = _clones(self.model)
+        _put(tensors, into=self.model)
+
+
+def _clones(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
 
 
 def _put(weights: Mapping[str, Tensor], *, into: nn.Module) -> None:

@@ -8,12 +8,13 @@ from torch.distributions import Normal
 from torch.nn.functional import softplus
 
 from disentwine.causal.graph import Graph
-from disentwine.core.capabilities import Intervenes, discriminator_parameters, frozen
+from disentwine.core.capabilities import Intervenes
 from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.data import Pendulum
 from disentwine.models import CausalGAN
 from disentwine.models.causal.causal_gan import LEAST_SCALE, CausalGANLatents
+from disentwine.training.optimizers import discriminator_parameters, frozen
 
 NAMES = ("angle", "light", "length", "position")
 EDGES = tuple((cause, effect) for cause in NAMES[:2] for effect in NAMES[2:])

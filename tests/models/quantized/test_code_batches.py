@@ -11,19 +11,17 @@ import pytest
 import torch
 
 from disentwine.core.model import Batch
+from disentwine.core.plan import Stage
 from disentwine.core.random import fixed_noise
-from disentwine.data.samplers.one_factor import with_batches_for
-from disentwine.data.samplers.shuffled import batch_indices
 from disentwine.data.transitions import transitions
 from disentwine.errors import Interrupted, UsageError
 from disentwine.figures.curves import best_step
 from disentwine.models import CTVAE
-from disentwine.models.quantized.code_batches import PairSource
+from disentwine.models.quantized.code_batches import CodeBatches
 from disentwine.runs.fit import fit
 from disentwine.runs.run import load_run
 from disentwine.testing import small_grid
-from disentwine.training.batch_source import BatchSource
-from disentwine.training.trainer import Trainer
+from disentwine.training.trainer import BatchSource, Trainer
 
 DATA = small_grid((16, 16, 1))
 PRETRAINING = 4
@@ -44,11 +42,15 @@ def build(**options: Any) -> CTVAE:
         return CTVAE.for_data(DATA, pretraining=PRETRAINING, **(small | options))
 
 
+def stage_at(plan: tuple[Stage, ...], step: int) -> Stage:
+    return [stage for stage in plan if stage.start <= step][-1]
+
+
 def test_batches_are_images_first_and_then_pairs_of_the_training_images() -> None:
-    split = with_batches_for(build(), DATA).split
+    plan = build().training_plan(DATA, steps=60, batch_size=8)
     images, pairs = set(DATA.split["train"].tolist()), set()
     for step in range(60):
-        batch = batch_indices(split["train"], step=step, batch_size=8, seed=0)
+        batch = stage_at(plan, step).train.batch(step=step, batch_size=8, seed=0)
         assert batch.shape == ((8,) if step < PRETRAINING else (8, 3))
         if batch.ndim == 2:
             pairs |= set(map(tuple, batch.tolist()))
@@ -56,22 +58,23 @@ def test_batches_are_images_first_and_then_pairs_of_the_training_images() -> Non
     everything = transitions(DATA)
     assert pairs <= set(map(tuple, everything.pairs["train"].tolist()))
     validation = set(DATA.split["validation"].tolist())
-    for steps in (0, PRETRAINING):
-        assert set(split["validation"].learnt(steps=steps).tolist()) == validation
-    held_out = split["validation"].learnt(steps=PRETRAINING + 1)
+    assert set(stage_at(plan, PRETRAINING - 1).validation.tolist()) == validation
+    held_out = stage_at(plan, PRETRAINING).validation
     assert held_out.shape[1] == 3
     assert set(held_out[:, :2].ravel().tolist()) <= validation
 
 
 def test_later_batches_are_rows_of_pairs_that_follow_each_other() -> None:
     model = build(repeats=3, repeats_from=PRETRAINING + 2)
-    split = with_batches_for(model, DATA).split
-    assert batch_indices(split["train"], step=PRETRAINING + 1, batch_size=8, seed=0).shape == (8, 3)
+    plan = model.training_plan(DATA, steps=20, batch_size=8)
+    single = stage_at(plan, PRETRAINING + 1)
+    assert single.train.batch(step=PRETRAINING + 1, batch_size=8, seed=0).shape == (8, 3)
     there_are = set(map(tuple, transitions(DATA).pairs["train"].tolist()))
     again = ended = 0
     for step in range(PRETRAINING + 2, 20):
-        rows = batch_indices(split["train"], step=step, batch_size=8, seed=0)
-        assert np.array_equal(rows, batch_indices(split["train"], step=step, batch_size=8, seed=0))
+        train = stage_at(plan, step).train
+        rows = train.batch(step=step, batch_size=8, seed=0)
+        assert np.array_equal(rows, train.batch(step=step, batch_size=8, seed=0))
         for row in rows.reshape(8, 3, 3).tolist():
             assert set(map(tuple, row)) <= there_are
             for (_, y, action), (x, _, following) in pairwise(row):
@@ -82,15 +85,14 @@ def test_later_batches_are_rows_of_pairs_that_follow_each_other() -> None:
                 assert (following == action) == possible
     assert again > 0
     assert ended > 0
-    held_out = split["validation"].learnt(steps=PRETRAINING + 1)
-    assert held_out.shape[1] == 9, "so that scores before and after are of the same loss"
+    assert single.validation.shape[1] == 9, "so that scores before and after are of the same loss"
 
 
 def test_rows_of_pairs_are_told_action_by_action() -> None:
     model = build(repeats=2).eval()
-    split = with_batches_for(model, DATA).split["train"]
-    rows = split.batch(step=PRETRAINING, batch_size=6, seed=0)
-    batch = source(model, drawn=10**6).take(rows)
+    plan = model.training_plan(DATA, steps=20, batch_size=8)
+    rows = stage_at(plan, PRETRAINING).train.batch(step=PRETRAINING, batch_size=6, seed=0)
+    batch = code_batches(model, sampled=10**6)(rows, IMAGES)
     ((z, second),) = batch.later
     assert batch.action is not None
     assert batch.action.tolist() == rows[:, 2].tolist()
@@ -98,16 +100,19 @@ def test_rows_of_pairs_are_told_action_by_action() -> None:
     assert np.array_equal(z.numpy(), model.represent(DATA.images[rows[:, 4]]))
 
 
-def source(model: CTVAE, *, drawn: int) -> PairSource:
-    split = with_batches_for(model, DATA).split["train"]
-    return PairSource(BatchSource(DATA, device=torch.device("cpu")), model, split, drawn=drawn)
+IMAGES = BatchSource(DATA, device=torch.device("cpu"))
+
+
+def code_batches(model: CTVAE, *, sampled: int) -> CodeBatches:
+    pairs = transitions(DATA).pairs["train"]
+    return CodeBatches(model, pairs, joint=model.joint, sampled=sampled)
 
 
 def test_pairs_in_training_are_of_codes_whether_kept_or_not() -> None:
     model = build().eval()
     rows = transitions(DATA).pairs["train"][:6]
-    kept, anew = (source(model, drawn=drawn) for drawn in (10**6, 1))
-    first, second = kept.take(rows), anew.take(rows)
+    kept, anew = (code_batches(model, sampled=sampled) for sampled in (10**6, 1))
+    first, second = kept(rows, IMAGES), anew(rows, IMAGES)
     assert kept.table is not None
     assert anew.table is None
     x, y, action = transitions(DATA).batch(rows)
@@ -119,9 +124,9 @@ def test_pairs_in_training_are_of_codes_whether_kept_or_not() -> None:
         assert batch.action is not None
         assert batch.action.tolist() == action.tolist()
     with torch.no_grad():
-        seen = kept.take(rows)
+        seen = kept(rows, IMAGES)
     assert seen.x.is_floating_point(), "validation sees images"
-    together = source(build(joint=True), drawn=10**6).take(rows)
+    together = code_batches(build(joint=True), sampled=10**6)(rows, IMAGES)
     assert together.x.is_floating_point(), "as does joint training"
 
 
@@ -198,7 +203,7 @@ def test_a_run_keeps_the_names_of_actions_that_were_learnt_without(
     tmp_path: Path, averaged: int | None
 ) -> None:
     model = build(labels="latent", edges="expected")
-    fit(model, DATA, out=tmp_path / "run", **TRAINING, averaged=averaged)
+    fit(model, DATA, out=tmp_path / "run", **TRAINING, weight_averaging=averaged)
     steps = transitions(DATA)
     rows = steps.pairs["validation"]
     kept: Any = load_run(tmp_path / "run").model
@@ -215,7 +220,7 @@ def test_a_run_keeps_the_names_of_actions_that_were_learnt_without(
 
 def test_actions_are_kept_with_the_images_they_were_learnt_of() -> None:
     """An average over all updates would mix in autoencoders of before."""
-    options = TRAINING | {"averaged": 100}
+    options = TRAINING | {"weight_averaging": 100}
     model = fit(build(), DATA, **options)
     plain = fit(build(), DATA, **TRAINING)
     for own, kept in zip(
@@ -238,14 +243,14 @@ def test_a_training_that_ends_before_rows_of_actions_says_so(
     repeats_from: int, told: bool, capsys: Any
 ) -> None:
     fit(build(repeats=2, repeats_from=repeats_from), DATA, **TRAINING)
-    warning = f"training.steps=9 are no more than model.repeats_from={repeats_from}"
+    warning = f"training.steps=9 is not more than model.repeats_from={repeats_from}"
     assert (warning in capsys.readouterr().err) == told
 
 
 def test_a_training_that_ends_before_actions_are_learnt_says_so(capsys: Any) -> None:
     for steps in (PRETRAINING, PRETRAINING + 1):
         fit(build(), DATA, **TRAINING | {"steps": steps})
-        told = "training.steps=4 are no more than model.pretraining=4" in capsys.readouterr().err
+        told = "training.steps=4 is not more than model.pretraining=4" in capsys.readouterr().err
         assert told == (steps == PRETRAINING)
 
 

@@ -33,7 +33,9 @@ def images() -> np.ndarray:
 def test_it_declares_what_it_can_do(small: Builder, images: np.ndarray) -> None:
     model = small()
     assert isinstance(model, AppliesActions)
-    assert {"transitions", "decodes", "learns actions", "tended"} <= set(capabilities(model))
+    assert {"transitions", "decodes", "matches actions", "updates itself"} <= set(
+        capabilities(model)
+    )
     assert "transitions" not in capabilities(model.autoencoder)
 
 

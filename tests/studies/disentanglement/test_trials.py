@@ -222,7 +222,7 @@ def test_a_woken_training_is_the_plain_one_begun_with_another():
     assert {k for k, v in recipes[1].model.items() if recipes[0].model.get(k) != v} == changed
     assert recipes[1].model["start_beta"] == 0
     assert recipes[1].training["reset_inactive_latents"] is True
-    assert recipes[1].training["start"] == str(start.folder(Path()))
+    assert recipes[1].training["init_from"] == str(start.folder(Path()))
     assert trial.system == "dip-vae-i reset latents"
     one = with_reset_latents(plain, after=start, latents=1)
     assert one.read_recipe().to_yaml() == trial.read_recipe().to_yaml().replace(

@@ -53,6 +53,7 @@ class Folder(Dataset):
     Folder(10 images of 16x16x3; grey)
     """
 
+    editable = True
     about = "your own folder of PNG or JPEG pictures with a CSV or Parquet table of concepts"
 
     def __init__(

@@ -1,56 +1,45 @@
-"""Shuffled batches as a function of seed and step."""
+"""Shuffled batches as a function of seed and step; batches of a validation."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from disentwine.core.types import IndexArray
 
 VALIDATION_BATCH = 256
-"""The most images of which the terms of a loss are measured at once."""
+"""Most images in a batch of a validation."""
 
 
-@runtime_checkable
-class ChoosesBatches(Protocol):
-    """A split that has reasons to put certain images together."""
+class Shuffled:
+    """Samples rows of a table: every epoch is a new permutation, cut into whole batches.
 
-    def batch(self, *, step: int, batch_size: int, seed: int, stream: int = 0) -> IndexArray:
-        """The images of one step, a function of its arguments alone."""
-        ...
+    Arguments:
+        rows: (n,) indices of images, or (n, m) with a row for each sample.
 
-
-def batch_indices(
-    indices: IndexArray | ChoosesBatches,
-    *,
-    step: int,
-    batch_size: int,
-    seed: int,
-    stream: int = 0,
-) -> IndexArray:
-    """The images of one step: every epoch is a fresh shuffle, cut into whole batches.
-
-    Batches of different streams are drawn independently of each other. A split that has reasons to
-    put certain images together chooses its batches itself.
-
-    >>> first = batch_indices(np.arange(10), step=0, batch_size=5, seed=0)
-    >>> second = batch_indices(np.arange(10), step=1, batch_size=5, seed=0)
+    >>> sampler = Shuffled(np.arange(10))
+    >>> first, second = (sampler.batch(step=step, batch_size=5, seed=0) for step in range(2))
     >>> sorted([*first.tolist(), *second.tolist()])
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
-    if isinstance(indices, ChoosesBatches):
-        return indices.batch(step=step, batch_size=batch_size, seed=seed, stream=stream)
-    size = min(batch_size, len(indices))
-    epoch, position = divmod(step, len(indices) // size)
-    order = _shuffle(len(indices), seed, epoch, stream)[position * size : (position + 1) * size]
-    return indices[order]
+
+    def __init__(self, rows: IndexArray) -> None:
+        self.rows = rows
+
+    def batch(self, *, step: int, batch_size: int, seed: int, stream: int = 0) -> IndexArray:
+        """The rows of one step, a function of its arguments alone."""
+        size = min(batch_size, len(self.rows))
+        epoch, position = divmod(step, len(self.rows) // size)
+        order = _permutation(len(self.rows), seed, epoch, stream)
+        return self.rows[order[position * size : (position + 1) * size]]
 
 
 def shuffled(indices: IndexArray) -> IndexArray:
-    """The same, always in the same order without any: what neighbours of a sorted split share, such as
-    a shape, would be in all of a batch, and moments over a batch would not be those of the data.
+    """The same rows in one fixed random order.
+
+    Neighbours in a sorted split are alike, so that moments over a batch of them would not be those of
+    the data.
 
     >>> sorted(shuffled(np.arange(5)).tolist())
     [0, 1, 2, 3, 4]
@@ -59,7 +48,7 @@ def shuffled(indices: IndexArray) -> IndexArray:
 
 
 def validation_batches(indices: IndexArray) -> list[IndexArray]:
-    """The same in batches of nearly equal size: moments over a small last one would be its noise.
+    """The same rows in batches of nearly equal size: moments over a small last batch would be noise.
 
     >>> [len(batch) for batch in validation_batches(np.arange(257))]
     [129, 128]
@@ -68,6 +57,6 @@ def validation_batches(indices: IndexArray) -> list[IndexArray]:
 
 
 @lru_cache(maxsize=4)
-def _shuffle(n: int, seed: int, epoch: int, stream: int) -> IndexArray:
+def _permutation(n: int, seed: int, epoch: int, stream: int) -> IndexArray:
     entropy = [seed, epoch, stream] if stream else [seed, epoch]
     return np.random.default_rng(entropy).permutation(n).astype(np.int64)

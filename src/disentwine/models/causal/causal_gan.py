@@ -124,6 +124,13 @@ class CausalGAN(CausalModel[CausalGANLatents]):
 
     betas: ClassVar[tuple[float, float]] = (0.5, 0.99)
 
+    not_in_weights = (
+        "label_weight",
+        "slope_weight",
+        "reconstruction_weight",
+        "discriminator_learning_rate",
+    )
+
     def __init__(
         self,
         image_shape: ImageShape,

@@ -123,6 +123,8 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
     (32, 32, 3)
     """
 
+    not_in_weights = ("alpha", "beta", "gamma")
+
     def __init__(
         self,
         image_shape: ImageShape,

@@ -46,6 +46,7 @@ class UnsupervisedCausalVAE(LatentModel):
     """
 
     fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape", "factors")
+    not_in_weights = ("alpha",)
 
     def __init__(
         self,

@@ -94,6 +94,8 @@ class CausalWAE(LinearCausalModel[WAELatents]):
 
     discriminator_training: DiscriminatorTraining
 
+    not_in_weights = ("lambda_1", "lambda_2", "lambda_u", "discriminator_learning_rate")
+
     def __init__(
         self,
         image_shape: ImageShape,

@@ -61,6 +61,8 @@ class LayeredCausalWAE(LayeredModel):
 
     discriminator_training: DiscriminatorTraining
 
+    not_in_weights = ("lambda_1", "lambda_2", "discriminator_learning_rate")
+
     def __init__(
         self,
         image_shape: ImageShape,

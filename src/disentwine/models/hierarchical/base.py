@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from disentwine.core.model import Batch, Losses, Model
+from disentwine.core.plan import TrainingSettings
 from disentwine.core.types import Count, NonNegativeInt
 from disentwine.errors import UsageError
 from disentwine.losses.elbo import (
@@ -21,7 +22,7 @@ from disentwine.losses.elbo import (
     importance_weighted_bound,
     kl_between_gaussians,
 )
-from disentwine.losses.schedules import linear
+from disentwine.losses.schedules import linear, unfinished_warm_up
 from disentwine.nn.distributions import DiagonalGaussian, Likelihood
 from disentwine.nn.encoders import ImageShape, Network
 from disentwine.nn.images import accepts_images, as_codes, check_count, evaluation_mode
@@ -77,6 +78,8 @@ class HierarchicalModel(Model):
     Arguments: as in `LadderVAE`.
     """
 
+    not_in_weights = ("warm_up_steps",)
+
     def __init__(
         self,
         image_shape: ImageShape,
@@ -119,6 +122,11 @@ class HierarchicalModel(Model):
             self._mlp(layers[0], hidden[0]),
             features_to_pixels(network, hidden[0], (height, columns, outputs)),
         )
+
+    def check_training(self, options: TrainingSettings) -> list[str]:
+        """Warnings where the training ends before the warm-up."""
+        own = unfinished_warm_up(options.steps, self.warm_up_steps)
+        return [*own, *super().check_training(options)]
 
     @abstractmethod
     def infer(self, x: Tensor, *, samples: int = 1, draw: Draw = drawn) -> list[Level]:

@@ -1,7 +1,8 @@
-"""Batches of pairs, for models that learn actions: of images, or of the codes that stand for them."""
+"""The training plan of CT-VAE: images, pairs, rollouts; batches of codes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -9,83 +10,156 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from disentwine.core.capabilities import LearnsActions
+from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch
+from disentwine.core.plan import ImageSource, Sampler, Stage, TrainingSettings
 from disentwine.core.types import IndexArray
-from disentwine.data.samplers.pairs import PairSplit
-from disentwine.training.batch_source import BatchSource
+from disentwine.data.samplers.pairs import Pairs, RolloutPairs, Rollouts
+from disentwine.data.samplers.shuffled import Shuffled
+from disentwine.data.splits import evenly_spaced
+from disentwine.data.transitions import transitions
+from disentwine.errors import DataError, UsageError
+from disentwine.nn.images import evaluation_mode
 
 CHUNK = 256
 """Images encoded at once."""
 
+MOST_VALIDATION = 1024
+"""Most images, or pairs, of a validation."""
 
-class PairSource:
-    """Batches by index: of images, of pairs of images, or of pairs of codes that stay as they are.
 
-    Codes are computed once for all images where a training looks at each more than once. Either
-    way they depend on nothing but the weights and the step, so that a resumed run goes on exactly.
+def pair_stages(
+    model: Any,
+    dataset: Dataset,
+    *,
+    pretrain_steps: int,
+    joint: bool,
+    length: int,
+    from_step: int,
+    sampled: int,
+) -> tuple[Stage, ...]:
+    """Images first, then pairs, and rollouts from a step on.
 
     Arguments:
-        images: where images come from.
-        model: whose codes are learnt from.
-        split: of the training.
-        drawn: pairs that the whole training draws.
+        model: has `actions` and `indices`, and `nameless` and `match` for latent actions.
+        dataset: images whose factors take steps.
+        pretrain_steps: updates on images alone.
+        joint: whether images are learned further with the pairs. Otherwise their codes do not change,
+            and training pairs are pairs of codes.
+        length: pairs in a rollout; 1 for none.
+        from_step: first update on rollouts.
+        sampled: pairs that the whole training samples.
+    """
+    table = transitions(dataset)
+    if table.actions != model.actions:
+        raise UsageError(
+            f"the model's actions are {' '.join(model.actions)}, and the data set's "
+            f"{' '.join(table.actions)}; build it with {type(model).__name__}.for_data"
+        )
+    train, validation = table.pairs["train"], table.pairs["validation"]
+    if len(validation) == 0:
+        raise DataError(
+            "no two validation images differ by one step of one factor: give the data set more images"
+        )
+
+    def match_actions() -> None:
+        x, y, action = validation[:MOST_VALIDATION].T
+        model.match(dataset.images[x], dataset.images[y], action)
+
+    # Rollouts also while single actions are learned: or the scores before and after would be of
+    # different losses.
+    rollouts = Rollouts(validation).sample(
+        validation[:MOST_VALIDATION], length=length, rng=np.random.default_rng(0)
+    )
+    batch = CodeBatches(model, train, joint=joint, sampled=sampled)
+
+    def stage(name: str, start: int, sampler: Sampler) -> Stage:
+        before_save = match_actions if model.nameless else None
+        return Stage(name, start, sampler, rollouts, "actions", batch, before_save)
+
+    pairs = Pairs(train, start=pretrain_steps)
+    stages = []
+    if pretrain_steps:
+        held_out = evenly_spaced(dataset.split["validation"], MOST_VALIDATION)
+        stages.append(Stage("images", 0, Shuffled(dataset.split["train"]), held_out, "images"))
+    if length == 1 or from_step > pretrain_steps:
+        stages.append(stage("pairs", pretrain_steps, pairs))
+    if length > 1:
+        start = max(pretrain_steps, from_step)
+        stages.append(stage("rollouts", start, RolloutPairs(pairs, length=length)))
+    return tuple(stages)
+
+
+def too_few_steps(
+    options: TrainingSettings, first_steps: Mapping[str, tuple[int, str]]
+) -> list[str]:
+    """Warnings where a training ends before a stage begins.
+
+    Arguments:
+        options: of the training.
+        first_steps: for the name of a model's option, its value and what is missed.
+    """
+    return [
+        f"training.steps={options.steps} is not more than model.{name}={value}: {missed}"
+        for name, (value, missed) in first_steps.items()
+        if options.steps <= value
+    ]
+
+
+class CodeBatches:
+    """Batches of pairs or rollouts: of images, or of codes that do not change.
+
+    Codes are computed once for all images where a training samples each more than once. Either way
+    they depend on the weights and the step alone, so that a resumed training continues exactly.
+
+    Arguments:
+        model: whose codes are learned from.
+        pairs: (m, 3) the training pairs.
+        joint: whether the autoencoder is trained further, so that batches are always of images.
+        sampled: pairs that the whole training samples.
     """
 
-    def __init__(
-        self, images: BatchSource, model: LearnsActions, split: Any, *, drawn: int
-    ) -> None:
-        self.images, self.model, self.drawn = images, model, drawn
-        none = np.empty((0, 3), np.int64)
-        self.pairs = split.pairs if isinstance(split, PairSplit) else none
+    def __init__(self, model: Any, pairs: IndexArray, *, joint: bool, sampled: int) -> None:
+        self.model, self.pairs, self.joint, self.sampled = model, pairs, joint, sampled
         self.table: Tensor | None = None
 
-    def take(self, indices: IndexArray, *, step: int = 0) -> Batch:
-        if indices.ndim == 1:
-            return self.images.take(indices, step=step)
+    def __call__(self, indices: IndexArray, images: ImageSource, step: int = 0) -> Batch:
+        """The batch of pairs (n, 3) or rollouts (n, 3 * length)."""
         x, *ends = indices[:, 0], *indices[:, 1::3].T
-        actions = torch.from_numpy(indices[:, 2::3].T.copy()).to(self.images.device)
-        if self.model.joint or not self._learning():
-            first, *others = (self.images.take(side, step=step) for side in (x, *ends))
-            made = [other.x for other in others]
+        actions = torch.from_numpy(indices[:, 2::3].T.copy()).to(images.device)
+        # Validations encode images, so that they measure the whole model.
+        if self.joint or not torch.is_grad_enabled():
+            first, *others = (images.take(side, step=step) for side in (x, *ends))
+            after = [other.x for other in others]
         else:
-            codes, *made = torch.split(self._codes(np.concatenate([x, *ends])), len(x))
-            u = self.images.factors.index_select(0, torch.from_numpy(x.copy()))
+            codes, *after = torch.split(self._codes(np.concatenate([x, *ends]), images), len(x))
+            u = images.factors.index_select(0, torch.from_numpy(x.copy()))
             first = Batch(codes, u.to(actions.device), step)
-        later = tuple(zip(made[1:], actions[1:], strict=True))
-        return first._replace(y=made[0], action=actions[0], later=later)
+        later = tuple(zip(after[1:], actions[1:], strict=True))
+        return first._replace(y=after[0], action=actions[0], later=later)
 
-    def _learning(self) -> bool:
-        """Whether this is an update; validations see images, so that they measure all there is."""
-        return torch.is_grad_enabled()
-
-    def _codes(self, indices: IndexArray) -> Tensor:
+    def _codes(self, indices: IndexArray, images: ImageSource) -> Tensor:
         if self.table is None and self.worth_a_table:
-            self.table = self._encode_all()
+            self.table = self._encode_all(images)
         if self.table is not None:
             where = torch.from_numpy(indices).to(self.table.device)
             return self.table.index_select(0, where).long()
-        return self._encode(indices)
+        return self._encode(indices, images)
 
     @cached_property
     def worth_a_table(self) -> bool:
-        """Whether images are looked at more than once; counted once, there may be millions of pairs."""
-        return len(np.unique(self.pairs[:, :2])) <= 2 * self.drawn
+        """Whether images are sampled more than once; cached, as there may be millions of pairs."""
+        return len(np.unique(self.pairs[:, :2])) <= 2 * self.sampled
 
-    def _encode_all(self) -> Tensor:
+    def _encode_all(self, images: ImageSource) -> Tensor:
         used = np.unique(self.pairs[:, :2])
         chunks = [used[i : i + CHUNK] for i in range(0, len(used), CHUNK)]
-        codes = torch.cat([self._encode(chunk).int() for chunk in chunks])
-        table = codes.new_zeros(len(self.images.factors), codes.shape[1])
+        codes = torch.cat([self._encode(chunk, images).int() for chunk in chunks])
+        table = codes.new_zeros(len(images.factors), codes.shape[1])
         table[torch.from_numpy(used).to(codes.device)] = codes
         return table
 
-    def _encode(self, indices: IndexArray) -> Tensor:
-        model: Any = self.model
-        was_training = model.training
-        model.eval()
-        try:
-            codes: Tensor = model.indices(self.images.take(indices).x)
-        finally:
-            model.train(was_training)
+    def _encode(self, indices: IndexArray, images: ImageSource) -> Tensor:
+        with evaluation_mode(self.model):
+            codes: Tensor = self.model.indices(images.take(indices).x)
         return codes

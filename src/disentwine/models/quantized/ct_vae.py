@@ -15,10 +15,12 @@ from torch import Tensor
 
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, ForData, Losses, Model
+from disentwine.core.plan import Stage, TrainingSettings
 from disentwine.core.types import Count, NonNegative, NonNegativeInt, PositiveShare
 from disentwine.data.transitions import transitions
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.losses.transition import negative_log_likelihood
+from disentwine.models.quantized.code_batches import pair_stages, too_few_steps
 from disentwine.models.quantized.mcq_vae import MCQVAE
 from disentwine.models.quantized.transition_losses import (
     COMPARING,
@@ -423,3 +425,27 @@ class CTVAE(Model):
                 f"actions have names, or numbers from 0 to {len(self.actions) - 1}; got {action}"
             )
         return int(action)
+
+    not_in_weights = ("repeats_weight", "beta")
+
+    def training_plan(self, dataset: Dataset, *, steps: int, batch_size: int) -> tuple[Stage, ...]:
+        """Images for `pretraining` updates, then pairs; rollouts from `repeats_from` on."""
+        pretrain_steps, length, from_step = self.pretraining, self.repeats, self.repeats_from
+        return pair_stages(
+            self,
+            dataset,
+            pretrain_steps=pretrain_steps,
+            joint=self.joint,
+            length=length or 1,
+            from_step=from_step or 0,
+            sampled=max(0, steps - pretrain_steps) * batch_size,
+        )
+
+    def check_training(self, options: TrainingSettings) -> list[str]:
+        """Warnings where the training ends before pairs, or rollouts, are learned."""
+        pretrain_steps, from_step = self.pretraining, self.repeats_from or 0
+        first_steps = {
+            "pretraining": (pretrain_steps, "images are learned, but no actions; give more steps"),
+            "repeats_from": (from_step, "no rollouts are learned; give more steps"),
+        }
+        return too_few_steps(options, first_steps)

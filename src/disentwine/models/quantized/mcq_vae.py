@@ -47,6 +47,8 @@ class MCQVAE(Model):
     torch.Size([5, 32])
     """
 
+    not_in_weights = ("beta",)
+
     def __init__(
         self,
         image_shape: ImageShape,

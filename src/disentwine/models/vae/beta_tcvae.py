@@ -39,6 +39,7 @@ class BetaTCVAE(LatentModel):
     """
 
     fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape", "training_images")
+    not_in_weights = ("alpha", "beta", "gamma", "estimator")
 
     def __init__(
         self,

@@ -10,8 +10,10 @@ from torch import Tensor
 
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, ForData, Losses
+from disentwine.core.plan import Stage, TrainingSettings
 from disentwine.core.types import Count, NonNegative
-from disentwine.errors import DataError
+from disentwine.data.samplers.one_factor import OneFactor
+from disentwine.errors import DataError, UsageError
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.vae.vae import LatentModel
 from disentwine.nn.distributions import Likelihood
@@ -46,6 +48,7 @@ class DCIGN(LatentModel):
     """
 
     fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape", "varied")
+    not_in_weights = ("invariance",)
 
     def __init__(
         self,
@@ -79,6 +82,27 @@ class DCIGN(LatentModel):
                 "batch: give a table of factors, or train 'vae', which needs none"
             )
         return {"image_shape": dataset.image_shape, "varied": tuple(varied)}
+
+    def check_fits(self, dataset: Dataset) -> None:
+        """Refuse a data set of other images, or of fewer factors than the model varies."""
+        super().check_fits(dataset)
+        if max(self.varied) >= len(dataset.names):
+            raise UsageError(
+                f"the model varies {len(self.varied)} factors one by one, and the data set has "
+                f"{len(dataset.names)}; build it with {type(self).__name__}.for_data"
+            )
+
+    def check_training(self, options: TrainingSettings) -> list[str]:
+        """Refuse batches of a single image."""
+        if options.batch_size < 2:
+            raise UsageError("training.batch_size: give 2 or more: in one image nothing varies")
+        return super().check_training(options)
+
+    def training_plan(self, dataset: Dataset, *, steps: int, batch_size: int) -> tuple[Stage, ...]:
+        """One stage of batches in which one factor varies; warns where few images can be in any."""
+        train = OneFactor(dataset.factors, dataset.split["train"], varied=self.varied)
+        train.warn_of_few([dataset.names[column] for column in self.varied])
+        return (Stage("one factor varies", 0, train, dataset.split["validation"]),)
 
     def held(self, u: Tensor) -> Tensor:
         """Which dimensions of the code belong to factors that are the same in all of a batch, (d,).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from disentwine.core.model import Batch, ForData, Losses
+from disentwine.core.plan import TrainingSettings
 from disentwine.core.types import Count, NonNegative, NonNegativeInt
 from disentwine.errors import UsageError
 from disentwine.losses.dip import (
@@ -13,7 +14,7 @@ from disentwine.losses.dip import (
     third_moment_penalty,
 )
 from disentwine.losses.elbo import kl_to_standard_normal
-from disentwine.losses.schedules import linear
+from disentwine.losses.schedules import linear, unfinished_warm_up
 from disentwine.models.vae.vae import LatentModel
 from disentwine.nn.distributions import Likelihood
 from disentwine.nn.encoders import ImageShape, Network
@@ -34,7 +35,8 @@ class DIPVAEI(LatentModel):
         lambda_od: weight of the off-diagonal covariances.
         lambda_d: weight of the variances; 10 times `lambda_od` for 2D shapes, 50 times for CelebA.
         start_beta: the divergence's weight at first; 0 if none is given, so that units that were made anew
-            (`fit(..., start=, reset_inactive_latents=True)`) find something to say before it costs anything.
+            (`fit(..., init_from=, reset_inactive_latents=True)`) find something to say before it costs
+            anything.
         warm_up_steps: updates over which that weight goes from `start_beta` to 1; without, it is 1.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
@@ -44,6 +46,8 @@ class DIPVAEI(LatentModel):
     >>> model.loss(Batch(torch.rand(8, 1, 16, 16), torch.zeros(8, 0))).weights
     {'kl': 1.0, 'off_diagonal': 10.0, 'diagonal': 100.0}
     """
+
+    not_in_weights = ("lambda_od", "lambda_d", "start_beta", "warm_up_steps")
 
     def __init__(
         self,
@@ -68,6 +72,11 @@ class DIPVAEI(LatentModel):
         self.warm_up_steps = warm_up_steps
 
     for_data = ForData(__init__)
+
+    def check_training(self, options: TrainingSettings) -> list[str]:
+        """Warnings where the training ends before the warm-up."""
+        own = unfinished_warm_up(options.steps, self.warm_up_steps, start=self.start_beta)
+        return [*own, *super().check_training(options)]
 
     def loss(self, batch: Batch) -> Losses:
         """The negative evidence lower bound in nats, and the penalties on the covariance."""
@@ -115,6 +124,8 @@ class DIPVAEII(LatentModel):
     {'kl': 1.0, 'off_diagonal': 5.0, 'diagonal': 5.0, 'third_moments': 200}
     """
 
+    not_in_weights = ("lambda_od", "lambda_d", "lambda_3", "start_beta", "warm_up_steps")
+
     def __init__(
         self,
         image_shape: ImageShape,
@@ -140,6 +151,11 @@ class DIPVAEII(LatentModel):
         self.lambda_3 = lambda_3
 
     for_data = ForData(__init__)
+
+    def check_training(self, options: TrainingSettings) -> list[str]:
+        """Warnings where the training ends before the warm-up."""
+        own = unfinished_warm_up(options.steps, self.warm_up_steps, start=self.start_beta)
+        return [*own, *super().check_training(options)]
 
     def loss(self, batch: Batch) -> Losses:
         """The negative evidence lower bound in nats, and the penalties on the moments of q(z)."""

@@ -44,6 +44,8 @@ class FactorVAE(LatentModel):
     ({'total_correlation': 35.0}, ['cross_entropy'])
     """
 
+    not_in_weights = ("gamma", "discriminator_learning_rate")
+
     def __init__(
         self,
         image_shape: ImageShape,

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from disentwine.core.model import Batch, ForData, Losses, Model
+from disentwine.core.plan import TrainingSettings
 from disentwine.core.types import Count, NonNegativeInt
 from disentwine.losses.elbo import kl_to_standard_normal
-from disentwine.losses.schedules import linear
+from disentwine.losses.schedules import linear, unfinished_warm_up
 from disentwine.nn.distributions import (
     DiagonalGaussian,
     Likelihood,
@@ -122,6 +123,8 @@ class VAE(LatentModel):
     torch.Size([8])
     """
 
+    not_in_weights = ("warm_up_steps",)
+
     def __init__(
         self,
         image_shape: ImageShape,
@@ -137,6 +140,11 @@ class VAE(LatentModel):
         self.warm_up_steps = warm_up_steps
 
     for_data = ForData(__init__)
+
+    def check_training(self, options: TrainingSettings) -> list[str]:
+        """Warnings where the training ends before the warm-up."""
+        own = unfinished_warm_up(options.steps, self.warm_up_steps)
+        return [*own, *super().check_training(options)]
 
     def loss(self, batch: Batch) -> Losses:
         """The negative evidence lower bound in nats."""

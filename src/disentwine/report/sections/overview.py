@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from disentwine import figures
-from disentwine.core.capabilities import Adversarial, Generates, LearnsActions
+from disentwine.core.capabilities import Adversarial, Generates, MatchesActions
 from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
 from disentwine.data.splits import evenly_spaced
@@ -22,8 +22,8 @@ from disentwine.report.sections.actions import actions, confusions, touched
 from disentwine.report.sections.interventions import adjacency, causes, effects, interventions
 from disentwine.report.sections.latents import activity, knowledge, layers, traversals
 from disentwine.report.text import number
-from disentwine.runs.provenance import versions
-from disentwine.runs.recipe import IN_MEMORY
+from disentwine.runs.checkpoint import versions
+from disentwine.runs.recipe import ARRAYS
 from disentwine.runs.run import kept_scores
 
 PAIRS, SAMPLES, SAMPLE_COLUMNS = 8, 20, 10
@@ -75,7 +75,7 @@ def losses(subject: Subject) -> Section | None:
         if isinstance(subject.model, Adversarial)
         else "The weights of the step with the least total validation loss are the ones kept."
     )
-    if isinstance(subject.model, LearnsActions):
+    if isinstance(subject.model, MatchesActions):
         kept = f"Images are learnt first, then actions, each by terms of its own. {kept}"
     return Section(
         "Training",
@@ -141,7 +141,7 @@ def commands(subject: Subject) -> Section:
     run, again = shlex.quote(name), shlex.quote(f"{name}-again")
     lines = [f"disentwine evaluate {run}", f"disentwine report {run}"]
     text = f"From the folder that {held}: evaluate it or write this page again."
-    if subject.run.recipe.data["name"] != IN_MEMORY:
+    if subject.run.recipe.data["name"] != ARRAYS:
         recipe_path = shlex.quote(f"{name}/recipe.yaml")
         lines.insert(0, f"disentwine train {recipe_path} --out {again}")
         text = f"From the folder that {held}: train, evaluate and write this page again."

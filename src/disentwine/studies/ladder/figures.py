@@ -22,7 +22,7 @@ from disentwine.runs.run import Run
 from disentwine.studies.figures import FigureFile, FigureFiles, draw_or_keep
 from disentwine.studies.learning_curves import LearningCurve
 from disentwine.studies.trial import Trial, TrialResult
-from disentwine.training.batch_source import BatchSource
+from disentwine.training.trainer import BatchSource
 
 IMAGES = 500
 MOST_CLASSES = 10

@@ -23,7 +23,7 @@ from disentwine.models.hierarchical.base import HierarchicalModel
 from disentwine.nn.images import evaluation_mode
 from disentwine.runs.run import Run
 from disentwine.studies.learning_curves import costs, read_learning_curve
-from disentwine.training.batch_source import BatchSource
+from disentwine.training.trainer import BatchSource
 
 SAMPLES, FEW_SAMPLES = 5_000, 100
 CORRECTED_ON = {"mnist": 1_000, "omniglot": 500}

@@ -192,7 +192,7 @@ def _training(steps: int, rates: Sequence[str], *, saves: int = SAVES) -> tuple[
     return (
         *rates,
         f"training.steps={steps}",
-        f"training.averaged={max(1, int(AVERAGED_SHARE * steps))}",
+        f"training.weight_averaging={max(1, int(AVERAGED_SHARE * steps))}",
         f"training.save_every={steps // saves}",
     )
 

@@ -1,4 +1,4 @@
-"""One's own folder that was edited since the training: the split is another one, which is told."""
+"""One's own folder that was edited since the training: the split is another one, which is reported."""
 
 from __future__ import annotations
 
@@ -100,7 +100,9 @@ def test_a_changed_table_is_not_gone_on_with(
 ) -> None:
     before = (folder / "concepts.csv").read_text()
     edit(folder)
-    with pytest.raises(DataError, match=r"not those that .*step-00000001 learnt from.* bring") as e:
+    with pytest.raises(
+        DataError, match=r"not those that .*step-00000001 was trained on.* restore"
+    ) as e:
         train()
     assert "\n" not in str(e.value)
     (folder / "concepts.csv").write_text(before)
@@ -119,7 +121,7 @@ def test_a_changed_table_is_told_to_whoever_looks_at_the_run(
     assert run.dataset is run.dataset
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert "test images may be among those it learnt from" in told
+    assert "test images may be among its training images" in told
 
 
 def test_runs_from_before_go_on(
