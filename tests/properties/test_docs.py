@@ -23,7 +23,7 @@ def knows_causes(names: dict[str, Any]) -> bool:
 
 def has_codes_of_all_layers(names: dict[str, Any]) -> bool:
     codes, model = names["codes"], names["model"]
-    return codes.shape == (5, len(model.unit_layers)) and names["score"].n == 20
+    return codes.shape == (5, len(model.latent_layers)) and names["score"].n == 20
 
 
 def moves_every_unit(names: dict[str, Any]) -> bool:

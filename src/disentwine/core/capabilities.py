@@ -16,8 +16,8 @@ from disentwine.core.types import Do
 class Decodes(Protocol):
     """Codes can be turned into images, so that they can be traversed."""
 
-    def decode(self, codes: Tensor) -> Tensor:
-        """Images (n, channels, height, width) in [0, 1] for codes (n, d)."""
+    def decode(self, latents: Tensor, /) -> Tensor:
+        """Images (n, channels, height, width) in [0, 1] for latents (n, d)."""
         ...
 
 
@@ -230,7 +230,7 @@ class Hierarchical(Protocol):
     """The code has several layers, each of which says what the layer above left open."""
 
     @property
-    def unit_layers(self) -> tuple[int, ...]:
+    def latent_layers(self) -> tuple[int, ...]:
         """Which layer each number of a code belongs to; 1 is next to the image."""
         ...
 
