@@ -204,10 +204,10 @@ def activity(subject: Subject) -> Section | None:
         "differs": "chance that two images have different names",
     }
     shown = np.argsort(-subject.activity, kind="stable")[:MOST_BARS]
-    figure = figures.unit_activity(
+    figure = figures.latent_activity(
         subject.activity[shown],
         labels=[subject.unit_name(int(unit)) for unit in shown],
-        alive=subject.alive[shown].tolist(),
+        active=subject.alive[shown].tolist(),
         measure=measures[subject.activity_name],
     )
     alive, units = int(subject.alive.sum()), len(subject.alive)
