@@ -12,8 +12,8 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# Threads that spin for long starve their neighbours, those that never spin wake late; torch reads
-# this when imported (docs/decisions/0004).
+# Threads that spin long slow down other processes, threads that never spin wake up late. Torch reads
+# this variable when it is imported (docs/decisions/0004).
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "8000")
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from disentwine.runs.fit import fit
     from disentwine.runs.run import load_run
 
-# Names are imported when first used, so that `disentwine --help` need not wait for torch.
+# Names are imported on first use, so that `disentwine --help` does not import torch.
 _ROOMS = ("causal", "data", "figures", "metrics")
 _HOMES = {
     "discover": "disentwine.causal.discovery",

@@ -1,4 +1,4 @@
-"""Every error a user can cause, and warnings: each says what was wrong, where, and what to do."""
+"""Exceptions with exit codes, warnings and suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 
 class DisentwineError(Exception):
-    """Something the user can mend; the command prints its text, never a traceback."""
+    """An error that the user can fix; the command prints its message without a traceback."""
 
     exit_code = 1
 
@@ -28,7 +28,7 @@ class CheckpointError(DisentwineError):
 
 
 class StorageError(DisentwineError):
-    """A disk that is full, read-only or otherwise refuses to be written or read."""
+    """A file that cannot be read or written, such as on a full or read-only disk."""
 
 
 class DivergenceError(DisentwineError):
@@ -36,10 +36,10 @@ class DivergenceError(DisentwineError):
 
 
 class StudyError(DisentwineError):
-    """Some trainings of a study failed; the others are kept."""
+    """Some trials of a study failed; the results of the others are kept."""
 
 
-class Interrupted(DisentwineError):  # noqa: N818 - being stopped is not a fault
+class Interrupted(DisentwineError):  # noqa: N818 - an interruption is not an error
     """Training was stopped by a signal after its state was saved."""
 
     def __init__(self, message: str, *, signal_number: int) -> None:
@@ -47,25 +47,25 @@ class Interrupted(DisentwineError):  # noqa: N818 - being stopped is not a fault
         self.exit_code = 128 + signal_number
 
 
-def is_want_of_memory(error: BaseException) -> bool:
-    """Whether there was not memory enough; torch has no class of its own for that.
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that memory ran out; torch has no exception class for it.
 
-    >>> is_want_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to ..."))
+    >>> is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to ..."))
     True
     """
-    told = ("allocate memory", "out of memory", "Storage size calculation overflowed")
+    phrases = ("allocate memory", "out of memory", "Storage size calculation overflowed")
     return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and any(words in str(error) for words in told)
+        isinstance(error, RuntimeError) and any(phrase in str(error) for phrase in phrases)
     )
 
 
 def warn(message: str) -> None:
-    """One line for the user, who should know it although the work goes on."""
+    """Print one line of warning to stderr."""
     print(f"disentwine: warning: {message}", file=sys.stderr)
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """Return a sentence naming the nearest choice, or all choices when none is near.
+    """Suggest the closest choice, or list all choices when none is close.
 
     >>> did_you_mean("latnet", ["latent", "beta"])
     "Did you mean 'latent'?"
@@ -73,7 +73,7 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     'Choose from: beta, latent.'
     """
     choices = sorted(choices)
-    nearest = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
-    if nearest:
-        return f"Did you mean '{nearest[0]}'?"
+    closest = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
+    if closest:
+        return f"Did you mean '{closest[0]}'?"
     return f"Choose from: {', '.join(choices)}." if choices else "There is nothing to choose from."

@@ -1,4 +1,4 @@
-"""The progress of long work: rate, time left and the newest values."""
+"""Progress bar or periodic lines: rate, remaining time, latest values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rich.progress import (
 from rich.text import Text
 
 BETWEEN_LINES = 30.0
-"""Seconds, where there is no terminal but a file that somebody may be reading."""
+"""Seconds between lines when the output is not a terminal."""
 
 
 class RateColumn(ProgressColumn):
@@ -33,13 +33,13 @@ class RateColumn(ProgressColumn):
 
 
 class ProgressBar:
-    """A bar on a terminal, elsewhere a line every half minute.
+    """A progress bar on a terminal; elsewhere a line every 30 seconds.
 
     Arguments:
-        label: what is going on.
-        total: how many steps make the whole.
-        done: how many were made by an earlier session.
-        show: force the bar on, or silence; by default what suits the output.
+        label: name of the task.
+        total: number of steps.
+        done: steps made by an earlier session.
+        show: True always shows the bar, False shows nothing; by default it depends on the output.
     """
 
     def __init__(self, label: str, *, total: int, done: int = 0, show: bool | None = None) -> None:
@@ -60,7 +60,7 @@ class ProgressBar:
         self._task = self._progress.add_task(label, total=total, completed=done, values="")
 
     def advance(self, values: Mapping[str, float] | None = None) -> None:
-        """Count one step, and show values when there are new ones."""
+        """Count one step, and show new values if given."""
         self._progress.advance(self._task)
         if values is not None:
             self._values = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
@@ -82,19 +82,19 @@ class ProgressBar:
 
 
 class _Line:
-    """Steps that are counted, and told now and then."""
+    """Step counter that prints a line from time to time."""
 
     def __init__(self, label: str, *, total: int, done: int) -> None:
         self.label, self.total, self.done = label, total, done
-        self.told, self.when = done, time.monotonic()
+        self.reported, self.when = done, time.monotonic()
 
     def advance(self, values: str) -> None:
         self.done += 1
         passed = time.monotonic() - self.when
         if passed < BETWEEN_LINES:
             return
-        rate = (self.done - self.told) / passed
+        rate = (self.done - self.reported) / passed
         left = timedelta(seconds=round((self.total - self.done) / rate))
         line = f"{self.label}: {self.done:,} of {self.total:,}, {rate:.3g}/s, {left} left"
         print(f"{line}  {values}".rstrip(), file=sys.stderr, flush=True)
-        self.told, self.when = self.done, time.monotonic()
+        self.reported, self.when = self.done, time.monotonic()

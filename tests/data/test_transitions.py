@@ -107,7 +107,7 @@ def test_factors_may_be_held_that_do_not_act():
     for factors in ("size", ()):
         with pytest.raises(UsageError, match=r"in a list, such as \['size'\]; got"):
             dataset.with_transitions(factors=factors)
-    with pytest.raises(UsageError, match="fixed: size would act and be fixed"):
+    with pytest.raises(UsageError, match="fixed: size cannot be acted on and fixed"):
         transitions(dataset, fixed=("size",))
     with pytest.raises(UsageError, match="'colour'"):
         transitions(dataset, factors=("size",), fixed=("colour",))

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from inspect import isfunction
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import matplotlib
+import networkx as nx
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
+from disentwine import figures
 from disentwine.errors import UsageError
 from disentwine.figures import (
     image_grid,
     image_pairs,
+    latent_activity,
     loss_curves,
     save_figure,
     to_png_bytes,
     traversals,
-    unit_activity,
 )
 from disentwine.figures.images import as_colour, mosaic, resize_to
 
@@ -35,6 +41,59 @@ RECORDS = [
 
 def pictures(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+
+
+def every_figure(height: int, width: int, channels: int) -> dict[str, Callable[[], Any]]:
+    """A call of every public function of `disentwine.figures`, of images of one shape."""
+    shape, matrix = (height, width, channels), [[0.5, 0.1], [0.0, 0.9]]
+    labels = ["first", "second\nline"]
+    some = figures.image_grid(pictures(3, *shape), columns=2)
+    curve = figures.Curve("vae", [1, 4], errors=[0.2, 0.3], scores={"SAP": [0.1, 0.2]})
+    scores = figures.ScoreCurve("vae", at=[1, 10], scores={"SAP": [0.1, 0.2]})
+    graph = nx.DiGraph([("cause", "effect")])
+    return {
+        "activity_over_training": lambda: figures.activity_over_training(
+            {"vae": matrix}, at={"vae": [0, 10]}, layers={"vae": [1, 2]}
+        ),
+        "adjacency_over_training": lambda: figures.adjacency_over_training(
+            [0, 10], [matrix, matrix], names=["cause", "effect"], truth=[[0, 1], [0, 0]]
+        ),
+        "animated_traversals": lambda: figures.animated_traversals(pictures(2, 3, *shape), labels),
+        "effect_matrix_figure": lambda: figures.effect_matrix_figure(
+            expected=matrix, actual=matrix, error=matrix, rows=labels, columns=labels, floor=matrix
+        ),
+        "graph_figure": lambda: figures.graph_figure(graph, graph),
+        "image_grid": lambda: figures.image_grid(pictures(3, *shape), columns=2, titles=["a"]),
+        "image_pairs": lambda: figures.image_pairs(pictures(3, *shape), pictures(3, *shape)),
+        "labelled_rows": lambda: figures.labelled_rows(pictures(2, 3, *shape), labels, ["a", "b"]),
+        "latent_activity": lambda: figures.latent_activity([0.2, 3.0], active=[False, True]),
+        "layer_activity": lambda: figures.layer_activity([[3.0, 0.001], [0.2]]),
+        "layer_maps": lambda: figures.layer_maps({"vae": [matrix]}, [0, 1], names=labels),
+        "loss_curves": lambda: figures.loss_curves(RECORDS),
+        "save_figure": lambda: figures.save_figure(some, os.devnull),
+        "score_curves": lambda: figures.score_curves([scores], across="minutes", logarithmic=True),
+        "score_matrix": lambda: figures.score_matrix(matrix, rows=labels, columns=labels),
+        "to_png_bytes": lambda: figures.to_png_bytes(some),
+        "trade_off": lambda: figures.trade_off([curve]),
+        "traversal_grid": lambda: figures.traversal_grid(
+            pictures(2, 2, 3, *shape), rows=labels, columns=labels
+        ),
+        "traversals": lambda: figures.traversals(pictures(2, 3, *shape), [-1, 0, 1], labels),
+    }
+
+
+@pytest.mark.parametrize("shape", [(16, 16, 1), (12, 20, 3)])
+def test_every_public_figure_can_be_rendered(shape: tuple[int, int, int]) -> None:
+    calls = every_figure(*shape)
+    functions = {name for name in figures.__all__ if isfunction(getattr(figures, name))}
+    assert set(calls) == functions
+    for name, call in calls.items():
+        made = call()
+        if isinstance(made, Figure):
+            size = made.get_size_inches() * made.dpi
+            assert pixels(made).shape[:2] == (round(size[1]), round(size[0])), name
+        else:
+            assert isinstance(made, bytes | Path), name
 
 
 def pixels(figure: Figure) -> np.ndarray:
@@ -114,7 +173,7 @@ def test_an_untrained_loss_is_shown_while_there_is_no_other() -> None:
 
 
 def test_activity_is_sorted_and_dead_units_are_faint() -> None:
-    axes = unit_activity([0.2, 3.0, 0.001], alive=[True, True, False]).axes[0]
+    axes = latent_activity([0.2, 3.0, 0.001], active=[True, True, False]).axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["z1", "z0", "z2"]
     colours = [bar.get_facecolor() for bar in axes.patches]
     assert colours[0] == colours[1] != colours[2]

@@ -19,8 +19,8 @@ from disentwine.figures import (
     graph_figure,
     to_png_bytes,
 )
-from disentwine.figures.graph_layout import Box, curve, free_bend, free_place, tiers
-from disentwine.figures.graphs import EXTRA, MISSING, RIGHT, TRUE
+from disentwine.figures.graph_layout import TextBox, curve, free_bend, free_place, tiers
+from disentwine.figures.graphs import CORRECT, EXTRA, MISSING, TRUE
 from disentwine.figures.style import BLUE, ORANGE
 
 NAMES = ("pendulum_angle", "light_angle", "shadow_length", "shadow_position")
@@ -39,7 +39,7 @@ def of_kinds(*kinds: Any) -> list[str]:
 def test_right_extra_and_missing_edges_have_their_colours() -> None:
     edges = [*list(TRUTH.edges)[:3], ("shadow_length", "shadow_position")]
     learnt, true = graph_figure(Graph.from_edges(NAMES, edges), TRUTH).axes
-    assert colours(learnt) == of_kinds(RIGHT, RIGHT, RIGHT, EXTRA, MISSING)
+    assert colours(learnt) == of_kinds(CORRECT, CORRECT, CORRECT, EXTRA, MISSING)
     assert colours(true) == of_kinds(TRUE, TRUE, TRUE, TRUE)
 
 
@@ -120,14 +120,14 @@ def test_of_many_causes_those_with_effects_stand_next_to_them() -> None:
 
 def test_edges_go_round_nodes_and_labels_apart() -> None:
     start, end = np.array([0.0, 0.0]), np.array([0.0, 400.0])
-    node = Box(0, 200, 100, 50)
+    node = TextBox(0, 200, 100, 50)
     assert free_bend(start, end, []) == 0
     bent = curve(start, end, free_bend(start, end, [node]))
     inside = (np.abs(bent - [node.x, node.y]) < [node.width / 2, node.height / 2]).all(axis=1)
     assert not inside.any()
     straight = curve(start, end, 0.0)
-    first = Box(*free_place(straight, 80, 36, []), 80, 36)
-    assert not first.touches(Box(*free_place(straight, 80, 36, [first]), 80, 36))
+    first = TextBox(*free_place(straight, 80, 36, []), 80, 36)
+    assert not first.touches(TextBox(*free_place(straight, 80, 36, [first]), 80, 36))
 
 
 PATH = np.zeros((11, 4, 4))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from disentwine.losses.dip import (
-    covariance_of_codes,
+    covariance_of_latents,
     covariance_of_means,
     diagonal_penalty,
     off_diagonal_penalty,
@@ -52,7 +52,7 @@ def test_covariance_of_codes_is_that_of_numpy_with_each_images_variances_on_the_
             expected[i, i] += variance[k, i] / n
             for j in range(d):
                 expected[i, j] += centred[i] * centred[j] / n
-    got = covariance_of_codes(mean, log_variance)
+    got = covariance_of_latents(mean, log_variance)
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
 
 
@@ -63,7 +63,7 @@ def test_covariance_of_codes_is_that_of_codes_that_are_drawn() -> None:
     centred = codes - codes.mean(axis=0)
     products = centred[:, :, None] * centred[:, None, :]
     error = products.std(axis=0) / len(codes) ** 0.5
-    got = covariance_of_codes(mean, log_variance).numpy()
+    got = covariance_of_latents(mean, log_variance).numpy()
     assert (np.abs(got - products.mean(axis=0)) < 5 * error).all()
 
 
@@ -107,5 +107,5 @@ def test_one_image_has_no_covariance_but_a_finite_gradient() -> None:
 def test_moments_have_all_their_digits_in_half_precision() -> None:
     mean, log_variance = posteriors()
     with torch.autocast("cpu", torch.bfloat16):
-        covariance = covariance_of_codes(mean, log_variance)
-    assert torch.equal(covariance, covariance_of_codes(mean, log_variance))
+        covariance = covariance_of_latents(mean, log_variance)
+    assert torch.equal(covariance, covariance_of_latents(mean, log_variance))

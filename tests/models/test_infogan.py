@@ -22,7 +22,7 @@ def test_codes_are_drawn_from_their_prior(classes: int) -> None:
     """Means within 4.5 standard errors: uniform numbers have variance 1/3, classes are all alike."""
     n = 20_000
     with fixed_noise(0):
-        c, z = build(classes=classes).draw(n)
+        c, z = build(classes=classes).sample_inputs(n)
     assert c.shape == (n, 3 + classes)
     assert z.shape == (n, 2)
     numbers = c[:, :3]
@@ -39,8 +39,8 @@ def test_codes_are_drawn_from_their_prior(classes: int) -> None:
 def test_information_is_the_papers_bound(classes: int) -> None:
     model = build(classes=classes)
     with fixed_noise(0):
-        c, z = model.draw(6)
-    x = model.paint(c, z)
+        c, z = model.sample_inputs(6)
+    x = model.generate(c, z)
     q = model.Q(x)
     scale = model.log_scale.exp()
     expected = Normal(q[:, :3], scale).log_prob(c[:, :3]).sum(1) + 3 * math.log(2)
@@ -56,8 +56,8 @@ def test_generator_and_q_gain_from_information() -> None:
     with fixed_noise(0):
         losses = model.loss(batch)
     with fixed_noise(0):
-        c, z = model.draw(4)
-    x = model.paint(c, z)
+        c, z = model.sample_inputs(4)
+    x = model.generate(c, z)
     D = model.discriminator(x)[:, 0].sigmoid()
     torch.testing.assert_close(losses.total, (-D.log() - model.information(c, x)).mean())
 
@@ -69,7 +69,7 @@ def test_an_image_is_painted_again_from_its_code() -> None:
     torch.testing.assert_close(codes[:, 3:].sum(1), torch.ones(4))
     assert torch.equal(model.reconstruct(x), model.decode(codes))
     with torch.no_grad():
-        assert torch.equal(model.decode(codes), model.paint(codes, torch.zeros(4, 2)))
+        assert torch.equal(model.decode(codes), model.generate(codes, torch.zeros(4, 2)))
 
 
 @pytest.mark.parametrize(("step", "slopes"), [(0, SLOPE_EVERY), (1, 0)])
@@ -79,7 +79,7 @@ def test_the_discriminator_tells_true_images_from_painted_ones(step: int, slopes
     with fixed_noise(0):
         loss = model.discriminator_loss(batch).total
     with fixed_noise(0):
-        painted = model.paint(*model.draw(4))
+        painted = model.generate(*model.sample_inputs(4))
     x = batch.x.clone().requires_grad_()
     logits = model.discriminator(x)[:, 0]
     (slope,) = torch.autograd.grad(logits.sum(), x)

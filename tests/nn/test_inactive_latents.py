@@ -1,4 +1,4 @@
-"""Units that say nothing are made anew, and only they."""
+"""Inactive latents are re-initialised, and only they."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from disentwine.errors import UsageError
 from disentwine.metrics.active_latents import ALIVE
 from disentwine.models import VAE
 from disentwine.nn.encoders import ENCODERS, Network
-from disentwine.nn.inactive_latents import NOISE, UNUSED, reset_inactive
+from disentwine.nn.inactive_latents import INACTIVE, NOISE, reset_inactive
 
 
 def layers(*, unused: list[int]) -> tuple[nn.Linear, nn.Linear, torch.Tensor]:
-    """The last layer of an encoder of four units, the first of a decoder, and features."""
+    """The last layer of an encoder of four latents, the first of a decoder, and features."""
     torch.manual_seed(0)
     last, first, features = nn.Linear(16, 8), nn.Linear(4, 16), torch.randn(200, 16)
     with torch.no_grad():
@@ -25,7 +25,7 @@ def layers(*, unused: list[int]) -> tuple[nn.Linear, nn.Linear, torch.Tensor]:
 
 
 def test_what_is_unused_is_what_the_metric_calls_so() -> None:
-    assert UNUSED == ALIVE
+    assert INACTIVE == ALIVE
 
 
 def test_unused_units_vary_with_little_noise_and_are_heard() -> None:
@@ -84,6 +84,6 @@ def test_every_network_has_the_layers_that_are_made_anew(network: Network) -> No
 def test_what_takes_all_images_for_the_same_cannot_be_revived(features: torch.Tensor) -> None:
     last, first, _ = layers(unused=[])
     before = last.weight.clone()
-    with pytest.raises(UsageError, match="all training images are alike"):
+    with pytest.raises(UsageError, match="maps all training images"):
         reset_inactive(last, first, features)
     assert torch.equal(last.weight, before)

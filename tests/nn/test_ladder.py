@@ -16,9 +16,9 @@ from disentwine.nn.ladder import (
     GaussianLayer,
     MeanCentred,
     deterministic,
-    features_to_pixels,
+    image_head,
+    image_stem,
     merge,
-    pixels_to_features,
     repeated,
 )
 
@@ -102,16 +102,16 @@ def test_repeated_rows_go_over_all_images_again_and_again() -> None:
 
 def centred(network: str = "compact") -> MeanCentred:
     torch.manual_seed(0)
-    return MeanCentred(pixels_to_features(network, (16, 16, 1), 8)[0], (16, 16, 1))  # type: ignore[arg-type]
+    return MeanCentred(image_stem(network, (16, 16, 1), 8)[0], (16, 16, 1))  # type: ignore[arg-type]
 
 
 def test_ends_meet() -> None:
     for network, width in (("mlp", 16 * 20 * 3), ("compact", 32), ("standard", 32)):
-        front, features = pixels_to_features(network, (16, 20, 3), 32)  # type: ignore[arg-type]
+        front, features = image_stem(network, (16, 20, 3), 32)  # type: ignore[arg-type]
         x = torch.rand(2, 3, 16, 20)
         assert features == width
         assert front(x).shape == (2, width)
-        assert features_to_pixels(network, 32, (16, 20, 3))(torch.zeros(2, 32)).shape == x.shape  # type: ignore[arg-type]
+        assert image_head(network, 32, (16, 20, 3))(torch.zeros(2, 32)).shape == x.shape  # type: ignore[arg-type]
 
 
 def test_normalisation_does_not_notice_in_training() -> None:

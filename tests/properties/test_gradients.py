@@ -22,7 +22,7 @@ from disentwine.losses.adversarial import (
     slope_penalty,
 )
 from disentwine.losses.dip import (
-    covariance_of_codes,
+    covariance_of_latents,
     covariance_of_means,
     diagonal_penalty,
     off_diagonal_penalty,
@@ -88,15 +88,15 @@ TERMS: dict[str, tuple[Callable[..., Tensor | tuple[Tensor, ...]], Inputs]] = {
     "kl_between_gaussians": (kl_between_gaussians, draws(*pairs, *pairs)),
     "importance_weighted_bound": (importance_weighted_bound, draws((4, 5))),
     "covariance_of_means": (covariance_of_means, draws(codes)),
-    "covariance_of_codes": (covariance_of_codes, draws(*pairs)),
+    "covariance_of_codes": (covariance_of_latents, draws(*pairs)),
     "off_diagonal_penalty": (lambda m: off_diagonal_penalty(covariance_of_means(m)), draws(codes)),
     "off_diagonal_penalty, II": (
-        lambda m, v: off_diagonal_penalty(covariance_of_codes(m, v)),
+        lambda m, v: off_diagonal_penalty(covariance_of_latents(m, v)),
         draws(*pairs),
     ),
     "diagonal_penalty": (lambda m: diagonal_penalty(covariance_of_means(m)), draws(codes)),
     "diagonal_penalty, II": (
-        lambda m, v: diagonal_penalty(covariance_of_codes(m, v)),
+        lambda m, v: diagonal_penalty(covariance_of_latents(m, v)),
         draws(*pairs),
     ),
     "third_moments": (third_moments, draws(*pairs)),

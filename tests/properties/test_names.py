@@ -44,7 +44,7 @@ def made(kind: type, pictures: Arrays, *, renamed: bool) -> Any:
 def shown(model: Any, pictures: Arrays, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Texts, pictures and numbers of both sections."""
     found: dict[str, Any] = {}
-    for name in ("labelled_rows", "unit_activity"):
+    for name in ("labelled_rows", "latent_activity"):
         real = getattr(figures, name)
 
         def kept(*args: Any, name: str = name, real: Any = real, **more: Any) -> Any:
@@ -79,7 +79,7 @@ def test_other_names_show_the_same(
     )
     np.testing.assert_array_equal(images, renamed_images)
     assert labels == renamed_labels
-    bars, renamed_bars = (found["unit_activity"] for found in (first, again))
+    bars, renamed_bars = (found["latent_activity"] for found in (first, again))
     np.testing.assert_array_equal(bars[0][0], renamed_bars[0][0])
     assert bars[1] == renamed_bars[1]
     for name in ("traversals", "activity"):
@@ -105,7 +105,7 @@ def test_the_commonest_names_of_a_unit_are_shown_and_said_to_be_names(
     assert "Names are no quantities" in found["traversals"].text
     assert "deviations" not in found["traversals"].text
     assert "their names differ between two images" in found["activity"].text
-    assert found["unit_activity"][1]["measure"] == "chance that two images have different names"
+    assert found["latent_activity"][1]["measure"] == "chance that two images have different names"
     assert all((subject.activity > 0.01) == subject.alive)
 
 

@@ -19,7 +19,7 @@ class Told(LadderVAE):
 
     kl: Any = None
 
-    def unit_divergences(self, x: torch.Tensor) -> torch.Tensor:
+    def kl_per_latent(self, x: torch.Tensor) -> torch.Tensor:
         return torch.tensor(self.kl).expand(len(x), -1)
 
 

@@ -98,7 +98,7 @@ def test_refused_in_little_memory(client: TestClient, ids: dict[str, str], name:
     answer = client.post(f"/api/uploads?run={ids['causal']}", content=content)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert answer.status_code == 422, answer.text
-    assert answer.json()["detail"].startswith("the picture: ")
+    assert answer.json()["detail"].startswith("the image: ")
     assert grown < MODEST_GROWTH
 
 

@@ -17,7 +17,7 @@ from disentwine.cli.runs import report, runs
 from disentwine.cli.serve import serve
 from disentwine.cli.study import study
 from disentwine.cli.train import demo, train
-from disentwine.errors import DisentwineError, is_want_of_memory
+from disentwine.errors import DisentwineError, is_out_of_memory
 
 app = typer.Typer(
     name="disentwine",
@@ -66,7 +66,7 @@ def main() -> None:
         print(f"disentwine: {error}; {remedy}", file=sys.stderr)
         sys.exit(1)
     except (MemoryError, RuntimeError) as error:
-        if not is_want_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         remedy = "try a smaller model, fewer or smaller images, or a smaller training.batch_size"
         print(f"disentwine: there is not enough memory; {remedy}", file=sys.stderr)

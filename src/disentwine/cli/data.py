@@ -1,4 +1,4 @@
-"""disentwine data: which data sets there are, what is in one, and whether one's own is sound."""
+"""disentwine data: list, show and check data sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 data_app = typer.Typer(help="List, show and check data sets.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(help="A data set's name, or a folder of your own images.")]
+DatasetName = Annotated[
+    str, typer.Argument(help="A data set's name, or a folder of your own images.")
+]
 Options = Annotated[
     list[str] | None, typer.Argument(help="Constructor arguments, such as size=64.")
 ]
@@ -31,17 +33,19 @@ def list_datasets() -> None:
 
 @data_app.command()
 def show(
-    name: Name,
+    name: DatasetName,
     options: Options = None,
-    out: Annotated[Path | None, typer.Option(help="Also save a grid of images here (PNG).")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also save a grid of images to this PNG file.")
+    ] = None,
 ) -> None:
-    """Print a data set's factors, split and graph."""
+    """Print the factors, split and graph of a data set."""
     from disentwine.errors import UsageError
 
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose another --out")
     if out is not None and not out.parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent}; make it, or choose another --out")
+        raise UsageError(f"there is no folder {out.parent}; create it, or choose another --out")
     dataset = open_dataset(name, options or [])
     print(repr(dataset))
     print_factors(dataset)
@@ -58,20 +62,20 @@ def show(
         some = np.linspace(0, len(dataset) - 1, 32).astype(np.int64)
         with storage_errors(out):
             save_figure(image_grid(dataset.images[some], columns=8), out)
-        print(f"picture: {out}")
+        print(f"image: {out}")
 
 
 @data_app.command()
-def check(name: Name, options: Options = None) -> None:
-    """Read a data set whole; say how it is understood, or everything that is wrong with it."""
+def check(name: DatasetName, options: Options = None) -> None:
+    """Validate a data set: print how its columns were read, or all problems."""
     dataset = open_dataset(name, options or [])
     dataset.images[[0, len(dataset) - 1]]
     print_factors(dataset)
-    print(f"sound: {dataset!r}")
+    print(f"valid: {dataset!r}")
 
 
 def print_factors(dataset: Dataset) -> None:
-    """A table of the factors: how each was understood, and its values or range."""
+    """Print a table of the factors: kind, unit, range and values."""
     import numpy as np
 
     from disentwine.cli._tables import print_table
@@ -98,7 +102,7 @@ def print_factors(dataset: Dataset) -> None:
 
 
 def open_dataset(name: str, options: list[str]) -> Dataset:
-    """A data set by its name, or a folder of images by its path, with `key=value` options."""
+    """Open a data set by name, or a folder of images by path, with `key=value` options."""
     from disentwine.core.schema import check as check_options
     from disentwine.core.schema import schema_of
     from disentwine.data import DATASETS
@@ -115,12 +119,12 @@ def open_dataset(name: str, options: list[str]) -> Dataset:
         raise UsageError(f"there is no data set or folder '{name}'.{guess}")
     checked, problems = check_options(schema_of(DATASETS[name]), given, section=name)
     if problems:
-        raise UsageError("\n  ".join(["the data set's options are wrong:", *problems]))
+        raise UsageError("\n  ".join(["wrong options of the data set:", *problems]))
     return DATASETS[name](**checked)
 
 
 def _nested(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with dots in their keys, such as `kinds.species`, as a recipe has them."""
+    """Nested options from keys with dots, such as `kinds.species`."""
     from disentwine.errors import UsageError
 
     nested: dict[str, Any] = {}

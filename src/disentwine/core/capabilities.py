@@ -15,8 +15,8 @@ from disentwine.core.types import Do
 class Decodes(Protocol):
     """Latents can be decoded into images, as latent traversals need."""
 
-    def decode(self, codes: Tensor) -> Tensor:
-        """Images (n, channels, height, width) in [0, 1] for codes (n, d)."""
+    def decode(self, latents: Tensor, /) -> Tensor:
+        """Images (n, channels, height, width) in [0, 1] for latents (n, d)."""
         ...
 
 
@@ -192,7 +192,7 @@ class Hierarchical(Protocol):
     """The latents form several stochastic layers."""
 
     @property
-    def unit_layers(self) -> tuple[int, ...]:
+    def latent_layers(self) -> tuple[int, ...]:
         """The layer of each latent dimension; 1 is next to the image."""
         ...
 

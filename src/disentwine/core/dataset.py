@@ -1,4 +1,4 @@
-"""Dataset, Factor, ActionSpec, Simulates, Transitions."""
+"""Dataset, its factors and actions, simulators, and transitions between images."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Factor:
     """One column of the factor table.
 
     Arguments:
-        name: what the user calls it, also in `do={name: value}`.
-        kind: how its values compare.
-        unit: the unit of its values, for tables and sliders.
+        name: of the factor, also in `do={name: value}`.
+        kind: continuous, ordinal, categorical or binary.
+        unit: of its values, for tables and sliders.
         values: the grid of an ordinal factor, or the names of the categories.
-        cyclic: whether a step beyond the last value leads to the first, as a full turn does.
+        cyclic: whether a step beyond the last value leads to the first, as for an angle.
     """
 
     name: str
@@ -35,13 +35,13 @@ class Factor:
 
 @dataclass(frozen=True)
 class ActionSpec:
-    """What actions there are on images (see `data.transitions`).
+    """The actions of a data set (see `data.transitions`).
 
     Arguments:
-        factors: those that act, and are fixed while another acts; all when omitted.
+        factors: the factors that actions change, one at a time; all when omitted.
         cyclic: False ends every grid, also of cyclic factors.
-        fixed: further factors that do not act and are equal in both images of a pair; none when
-            omitted. All other factors may differ.
+        fixed: further factors that are equal in both images of a pair and that no action changes;
+            none when omitted. All other factors may differ.
     """
 
     factors: tuple[str, ...] | None = None
@@ -50,7 +50,7 @@ class ActionSpec:
 
 
 class Images(Protocol):
-    """An indexable stack of images, shape (n, height, width, channels): an array or what acts as one."""
+    """Indexable images, shape (n, height, width, channels): an array or a lazy stand-in for one."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -61,19 +61,22 @@ class Images(Protocol):
 
 
 class Dataset:
-    """Images and their factors. Subclasses keep every constructor argument as an attribute of its
-    own name, so that a recipe can be written from the object.
+    """Images and their factors.
+
+    Subclasses store every constructor argument as an attribute of the same name, so that a recipe
+    can be written from the object.
 
     Attributes:
         images: (n, height, width, channels) `uint8`.
-        factors: (n, k) table, a column for each entry of `spec`.
+        factors: (n, k) table, one column for each entry of `spec`.
         spec: name, kind and unit of each factor.
         split: indices of the "train", "validation" and "test" images; disjoint.
-        graph: the true causal graph over the factors' names, where it is known.
-        stochastic: whether brightness is the probability of white, which every batch draws anew.
-        labelled_fraction: the share of the training and validation images that carry labels.
-        action_spec: what actions there are on images.
-        editable: whether users may edit its files, so that runs have to check that they did not change.
+        graph: the true causal graph over the names of the factors, if known.
+        stochastic: whether grey values are probabilities of white, from which every batch samples
+            binary pixels (dynamic binarization).
+        labelled_fraction: fraction of the training and validation images that have labels.
+        action_spec: the actions on images.
+        editable: whether users may edit its files, so that a run checks that they did not change.
         about: one line for `disentwine data list`.
     """
 
@@ -88,24 +91,26 @@ class Dataset:
     editable: ClassVar[bool] = False
     about: ClassVar[str] = ""
 
-    def with_labels(self, share: float) -> Self:
-        """The same images, of which only a share keeps its labels; test images keep them all.
+    def with_labels(self, fraction: float) -> Self:
+        """The same images with labels for a fraction of the training and validation images only.
 
-        A smaller share is a part of a larger one. In a recipe: `data.labelled_fraction`.
+        Test images keep all labels. Smaller fractions are subsets of larger ones. In a recipe:
+        `data.labelled_fraction`.
 
         >>> from disentwine.data import Pendulum
         >>> some = Pendulum(size=32).with_labels(0.1)
         >>> bool(np.isnan(some.factors[some.split["train"]]).all(axis=1).mean().round(1) == 0.9)
         True
         """
-        if not 0 < share <= 1:
-            raise UsageError(f"labelled_fraction must be above 0 and at most 1, got {share}")
+        if not 0 < fraction <= 1:
+            raise UsageError(f"labelled_fraction must be above 0 and at most 1, got {fraction}")
         partly = copy(self)
-        partly.labelled_fraction, partly.factors = share, np.array(self.factors, dtype=np.float64)
+        partly.labelled_fraction = fraction
+        partly.factors = np.array(self.factors, dtype=np.float64)
         for name in ("train", "validation"):
             indices = self.split[name]
             order = np.random.default_rng(0).permutation(len(indices))
-            partly.factors[indices[order[max(1, round(share * len(indices))) :]]] = np.nan
+            partly.factors[indices[order[max(1, round(fraction * len(indices))) :]]] = np.nan
         return partly
 
     def with_transitions(
@@ -115,7 +120,7 @@ class Dataset:
         cyclic: bool = True,
         fixed: tuple[str, ...] | None = None,
     ) -> Self:
-        """The same images, with other actions between them. In a recipe: `data.transitions`.
+        """The same images with other actions. In a recipe: `data.transitions`.
 
         Arguments:
             factors, cyclic, fixed: as for `transitions`.
@@ -132,18 +137,18 @@ class Dataset:
         both = [name for name in fixed or () if name in (factors or self.names)]
         if both:
             raise UsageError(
-                f"fixed: {', '.join(both)} would act and be fixed; name in `factors` only what acts"
+                f"fixed: {', '.join(both)} cannot be acted on and fixed; name it in `factors` or in `fixed`"
             )
-        acted = copy(self)
-        acted.action_spec = ActionSpec(factors, cyclic, fixed)
-        return acted
+        changed = copy(self)
+        changed.action_spec = ActionSpec(factors, cyclic, fixed)
+        return changed
 
     def __len__(self) -> int:
         return len(self.images)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The factors' names, in the order of the table's columns."""
+        """Names of the factors, in the order of the columns."""
         return tuple(factor.name for factor in self.spec)
 
     @property
@@ -157,7 +162,7 @@ class Dataset:
         return self.factors[:, column_index(self.names, name)]
 
     def is_cyclic(self, column: int) -> bool:
-        """Whether an action leads from a factor's last value to its first."""
+        """Whether an action leads from the last value of a factor to the first."""
         return self.action_spec.cyclic and self.spec[column].cyclic
 
     def __repr__(self) -> str:
@@ -169,7 +174,7 @@ class Dataset:
 
 
 class Simulation(NamedTuple):
-    """Rendered images, and the factors after the intervention."""
+    """Rendered images and their factors after the intervention."""
 
     images: UInt8Array
     factors: FloatArray
@@ -177,20 +182,20 @@ class Simulation(NamedTuple):
 
 @runtime_checkable
 class Simulates(Protocol):
-    """A data set that can render any image, also after an intervention."""
+    """A data set that renders images from factors, also under interventions."""
 
     def simulate(
         self, factors: FloatArray, do: Do | None = None, *, noise: FloatArray | None = None
     ) -> Simulation:
         """Render `factors` (n, k) after the intervention `do`, with its descendants recomputed.
 
-        `noise` is what an image shows beside its factors (its mean when omitted).
+        `noise` is whatever else determines an image (its mean when omitted).
         """
         ...
 
 
 def column_index(names: tuple[str, ...], name: str, *, kind: str = "factor") -> int:
-    """Position of a factor, or of whatever kind they are; or an error that names the nearest one.
+    """Column of a name; an unknown name raises an error with the closest match.
 
     >>> column_index(("angle", "light"), "light")
     1
@@ -204,15 +209,14 @@ def column_index(names: tuple[str, ...], name: str, *, kind: str = "factor") -> 
 class Transitions:
     """Pairs (x, y, action) over a data set, as indices: no image is copied.
 
-    Both images of a pair lie in the same part of `dataset.split`, so what is learnt on the training
-    images and pairs has seen no image of a test pair; but perhaps one that looks the same, see
-    `data.seen`.
+    Both images of a pair lie in the same part of `dataset.split`, so images of test pairs are never
+    trained on. A training image may still have the same pixels, see `seen_in_training`.
 
     Attributes:
         dataset: the images and factors that the pairs point into.
-        actions: a name for each action, such as "+scale".
+        actions: names of the actions, such as "+scale".
         pairs: for "train", "validation" and "test" an (n, 3) table: index of x, index of y, action.
-        factor_of_action: (actions,) the column of the factor table that an action moves.
+        factor_of_action: (actions,) the column of the factor table that an action changes.
         direction_of_action: (actions,) +1 or -1.
     """
 
@@ -223,7 +227,7 @@ class Transitions:
     direction_of_action: IndexArray
 
     def batch(self, pairs: IndexArray) -> tuple[UInt8Array, UInt8Array, IndexArray]:
-        """x (n, h, w, c), y (n, h, w, c) and actions (n) of some rows of a table of pairs."""
+        """x (n, h, w, c), y (n, h, w, c) and actions (n,) of some rows of a table of pairs."""
         return self.dataset.images[pairs[:, 0]], self.dataset.images[pairs[:, 1]], pairs[:, 2]
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Recipe schemas made from the signatures of constructors, so that nothing is declared twice."""
+"""Recipe schemas from constructor signatures, and validation errors in plain sentences."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from pydantic_core import PydanticCustomError
 from disentwine.errors import did_you_mean
 
 LIST_TYPES = ("tuple_type", "list_type", "set_type", "frozen_set_type")
-"""What pydantic calls them; YAML has lists for all of these."""
+"""Pydantic's error types for values that are lists in YAML."""
 
 LONGEST_SHOWN = 200
-"""Characters of a wrong value that are told: a network, given for its name, has thousands."""
+"""Most characters of a wrong value in an error; longer values are replaced by their type."""
 
 
 def schema_of(function: Callable[..., Any], *, without: Collection[str] = ()) -> type[BaseModel]:
-    """A pydantic model of a function's keyword arguments.
+    """Pydantic model of the keyword arguments of a function.
 
     Arguments:
         function: a class or function with typed keyword arguments.
-        without: arguments that a recipe does not set.
+        without: arguments to leave out.
 
     >>> def bake(*, minutes: int, hot: bool = True) -> None: ...
     >>> schema_of(bake)(minutes="5").model_dump()
@@ -44,7 +44,7 @@ def schema_of(function: Callable[..., Any], *, without: Collection[str] = ()) ->
 
 @lru_cache(maxsize=512)
 def _schema(function: Callable[..., Any], without: tuple[str, ...]) -> type[BaseModel]:
-    """The same, made once for each function: a study reads hundreds of recipes."""
+    """`schema_of`, cached: a study reads hundreds of recipes."""
     target = function.__init__ if inspect.isclass(function) else function
     hints = get_type_hints(target, include_extras=True)
     arguments: dict[str, Any] = {
@@ -61,13 +61,13 @@ def _schema(function: Callable[..., Any], without: tuple[str, ...]) -> type[Base
 def check(
     schema: type[BaseModel], values: Mapping[str, Any], *, section: str, also: Sequence[str] = ()
 ) -> tuple[dict[str, Any], list[str]]:
-    """Values with their defaults filled in, and a line for each thing that is wrong with them.
+    """Values with defaults filled in, and one line for each problem.
 
     Arguments:
-        schema: what there may be.
-        values: what there is.
-        section: what keys are said to be of.
-        also: keys that others look at, to be offered for unknown ones.
+        schema: of the values.
+        values: to validate.
+        section: prefix of the keys in messages.
+        also: further keys to suggest for unknown ones.
 
     >>> def bake(*, minutes: int, hot: bool = True) -> None: ...
     >>> check(schema_of(bake), {"minute": 5}, section="oven")[1]
@@ -80,7 +80,7 @@ def check(
 def parse(
     schema: type[BaseModel], values: Mapping[str, Any], *, section: str, also: Sequence[str] = ()
 ) -> tuple[BaseModel | None, list[str]]:
-    """The same with values as the function takes them: JSON knows no tuples."""
+    """`check` with values of Python types: JSON has no tuples."""
     try:
         return schema(**values), []
     except ValidationError as error:
@@ -91,11 +91,11 @@ def parse(
 
 
 def non_defaults(schema: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The checked values that a user has to write: required ones, and others than the default.
+    """The values to write in a recipe: required ones and those that differ from the default.
 
     Arguments:
         schema: made by `schema_of`.
-        values: as `check` returns them, with every default filled in.
+        values: from `check`, with defaults filled in.
 
     >>> def bake(*, minutes: int, hot: bool = True, rack: int = 2) -> None: ...
     >>> non_defaults(schema_of(bake), {"minutes": 5, "hot": True, "rack": 3})
@@ -116,7 +116,7 @@ def non_defaults(schema: type[BaseModel], values: Mapping[str, Any]) -> dict[str
 
 
 def _differing(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """What differs from the defaults; of a nested mapping, only its keys that do."""
+    """Values that differ from the defaults; of nested mappings only the keys that differ."""
     found = {}
     for name, value in values.items():
         default = defaults.get(name)
@@ -130,13 +130,13 @@ def _differing(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[s
 
 
 class _Arguments(BaseModel):
-    """What all schemas share: NumPy numbers are accepted, truth values are no numbers."""
+    """Base of all schemas: accepts NumPy scalars, refuses booleans as numbers."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, revalidate_instances="always")
 
     @field_validator("*", mode="before")
     @classmethod
-    def _plain(cls, value: Any, info: ValidationInfo) -> Any:
+    def _without_numpy_scalars(cls, value: Any, info: ValidationInfo) -> Any:
         name = info.field_name or ""
         plain = _without_numpy(value)
         if _is_no_number(plain, cls.model_fields[name].annotation):
@@ -152,7 +152,7 @@ class _Arguments(BaseModel):
 
 
 def _is_no_number(value: Any, annotation: Any) -> bool:
-    """Whether a truth value, or a list with one, stands where a number is expected."""
+    """Whether a boolean, or a list with one, is given for a number."""
     items = value if isinstance(value, list | tuple) else [value]
     kinds = _kinds(annotation)
     wants_number = bool not in kinds and not kinds.isdisjoint((int, float))
@@ -168,7 +168,7 @@ def _without_numpy(value: Any) -> Any:
 
 
 def _kinds(annotation: Any) -> set[Any]:
-    """The types that an annotation is made of.
+    """The types in an annotation.
 
     >>> _kinds(tuple[int, ...] | None) == {int, ..., type(None)}
     True
@@ -178,14 +178,14 @@ def _kinds(annotation: Any) -> set[Any]:
 
 
 def _group(schema: type[BaseModel], name: str) -> type[Any] | None:
-    """The dataclass of options that an argument takes, also where none may be given instead."""
+    """The dataclass of options that an argument takes, also if it is optional."""
     field = schema.model_fields.get(name)
     kinds = set() if field is None else _kinds(field.annotation)
     return next((kind for kind in kinds if is_dataclass(kind) and isinstance(kind, type)), None)
 
 
 def _nested_key(schema: type[BaseModel], key: str) -> str | None:
-    """`group.key` of the first group of options that has this key."""
+    """`group.key` of the first group of options with this key."""
     for name in schema.model_fields:
         group = _group(schema, name)
         if group is not None and key in {field.name for field in fields(group)}:
@@ -213,6 +213,6 @@ def _line(problem: Any, schema: type[BaseModel], section: str, also: Sequence[st
 
 
 def _shown(value: Any) -> str:
-    """A value as it was given, or what it is where that would fill the screen."""
+    """A value as given, or its type if that is too long."""
     text = repr(value)
     return text if len(text) <= LONGEST_SHOWN else f"a {type(value).__name__}"

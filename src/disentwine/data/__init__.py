@@ -1,4 +1,4 @@
-"""One file a data set, and the table of their names."""
+"""Data sets, and the table of their names."""
 
 from disentwine.core.dataset import Dataset
 from disentwine.data.arrays import Arrays

@@ -1,4 +1,4 @@
-"""The user's own images, already in memory."""
+"""Data set from arrays in memory."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from disentwine.core.dataset import Dataset, column_index
 from disentwine.core.types import FloatArray, IndexArray, Kind, UInt8Array
 from disentwine.data.folder.columns import Problems, number_column
+from disentwine.data.simulation import no_edges
 from disentwine.data.splits import random_split
 from disentwine.errors import UsageError
 
@@ -25,12 +26,12 @@ class Arrays(Dataset):
         images: (n, height, width, 1 or 3) `uint8`.
         factors: (n, k) numbers; NaN is "no label".
         names: a name for each column of `factors`.
-        kinds: the kind of any factor whose values do not tell it.
+        kinds: the kind of any factor for which the inferred kind is wrong.
         seed: of the split.
-        test: the share of the images held out for the final scores.
-        validation: the share held out for early stopping.
-        allow_missing: let NaN stand for "no label".
-        edges: (cause, effect) pairs of the true graph, where it is known.
+        test: fraction of the images held out for the final scores.
+        validation: fraction held out for early stopping.
+        allow_missing: accept NaN as "no label".
+        edges: (cause, effect) pairs of the true graph, if known.
 
     >>> images = np.zeros((10, 8, 8, 1), np.uint8)
     >>> Arrays(images=images, factors=np.arange(10.0)[:, None], names=["size"])
@@ -89,7 +90,7 @@ class Arrays(Dataset):
 
 
 def checked_images(images: ArrayLike) -> UInt8Array:
-    """The images, or an error that says how to convert them."""
+    """Validate images; errors say how to convert them."""
     array = np.asarray(images)
     if array.ndim == 3:
         raise UsageError(f"images: {array.shape} lacks the channels; pass images[..., None]")
@@ -125,13 +126,13 @@ def _checked_factors(factors: ArrayLike | None, n: int) -> FloatArray:
 
 
 def check_enough(n: int, problems: Problems) -> None:
-    """Refuse what cannot be split into train, validation and test."""
+    """Report too few images to split into train, validation and test."""
     if n < FEWEST:
         problems.add(f"images: only {n}; at least {FEWEST} are needed to train and to test")
 
 
 def split_by_share(n: int, *, test: float, validation: float, seed: int) -> dict[str, IndexArray]:
-    """Split `range(n)` at random by shares.
+    """Split `range(n)` at random by fractions.
 
     >>> split = split_by_share(10, test=0.2, validation=0.1, seed=0)
     >>> {name: len(part) for name, part in split.items()}
@@ -139,18 +140,20 @@ def split_by_share(n: int, *, test: float, validation: float, seed: int) -> dict
     """
     if not (test >= 0 and validation >= 0 and test + validation < 1):
         raise UsageError(
-            f"test={test}, validation={validation}: shares from 0 that leave some for training"
+            f"test={test}, validation={validation}: give fractions of at least 0 that leave images "
+            "for training"
         )
     counts = {"test": round(n * test), "validation": round(n * validation)}
     if sum(counts.values()) >= n > 0:
         raise UsageError(
-            f"test={test}, validation={validation}: no image of {n} is left for training; take less"
+            f"test={test}, validation={validation}: none of {n} images is left for training; give "
+            "smaller fractions"
         )
     return random_split(n, seed=seed, **counts)
 
 
 def graph_from(edges: Sequence[tuple[str, str]], names: tuple[str, ...]) -> nx.DiGraph | None:
-    """The causal graph with these edges over all names; None when there are no edges.
+    """The causal graph with these edges over all names; None without edges.
 
     >>> sorted(graph_from([("light", "shadow")], ("light", "shadow", "wind")).nodes)
     ['light', 'shadow', 'wind']
@@ -162,10 +165,9 @@ def graph_from(edges: Sequence[tuple[str, str]], names: tuple[str, ...]) -> nx.D
             raise UsageError(f"edges: {edge} is not a pair (cause, effect)")
         for name in edge:
             column_index(names, name)
-    graph = nx.DiGraph()
-    graph.add_nodes_from(names)
+    graph = no_edges(names)
     graph.add_edges_from(map(tuple, edges))
     if not nx.is_directed_acyclic_graph(graph):
-        circle = [cause for cause, _ in nx.find_cycle(graph)]
-        raise UsageError(f"edges: a circle {' -> '.join([*circle, circle[0]])}; remove one edge")
+        cycle = [cause for cause, _ in nx.find_cycle(graph)]
+        raise UsageError(f"edges: a cycle {' -> '.join([*cycle, cycle[0]])}; remove one edge")
     return graph

@@ -1,4 +1,4 @@
-"""Index of images by their position on the grid of factors."""
+"""Index of images by their position on the factor grid."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ MOST_COMBINATIONS = 2**62
 
 
 class FactorGrid:
-    """Index of the images of a data set by their position on the grid of the acting factors.
+    """Index of images by their position on the grid of the factors that actions change.
 
     Arguments:
-        dataset: one whose acting factors are not continuous.
+        dataset: its actions must not change continuous factors.
 
     Attributes:
-        grids: the sorted values of each acting factor, by its column; constant factors do not act.
+        grids: the sorted values of each factor that actions change, by its column; constant factors
+            are left out.
         index: (n, k) the position of each image on each grid.
-        strides: (k,) what one step of each factor adds to the key.
-        fixed_values: (g, h) the combinations of values of fixed factors that occur.
-        key: (n,) a number for each combination of positions and fixed values, -1 without labels.
+        strides: (k,) the change of the key for one step of each factor.
+        fixed_values: (g, h) the combinations of values of fixed factors in the data.
+        key: (n,) integer for each combination of positions and fixed values; -1 without labels.
 
     >>> from disentwine.testing import small_grid
     >>> steps = FactorGrid(small_grid((8, 8, 1)))  # 8 x 8, the second factor changing fastest
@@ -56,19 +57,20 @@ class FactorGrid:
 
     @cached_property
     def order(self) -> IndexArray:
-        """The images in ascending order of their keys."""
+        """The images sorted by key."""
         return np.argsort(self.key, kind="stable")
 
     def after(self, index: IndexArray, i: int, by: IndexArray | int) -> IndexArray:
-        """Index on the i-th grid after `by` steps; -1 beyond the end of a grid that is not cyclic."""
+        """Position on the i-th grid after `by` steps; -1 beyond the end of a grid that is not cyclic."""
         after = index + by
         if self.cyclic[i]:
             return after % self.sizes[i]
         return np.where((after >= 0) & (after < self.sizes[i]), after, -1)
 
     def steps_available(self, images: IndexArray, *, times: int) -> IndexArray:
-        """How often each action ("+" and "-" of each factor in turn) is possible, (n, actions), at
-        most `times`.
+        """How many times each action can be repeated, at most `times`, (n, actions).
+
+        The actions are "+" and "-" of each factor in turn.
 
         >>> from disentwine.testing import small_grid
         >>> FactorGrid(small_grid((8, 8, 1))).steps_available(np.array([0, 7]), times=5)
@@ -82,12 +84,13 @@ class FactorGrid:
         return steps
 
     def neighbours(self, images: IndexArray, factor: int, by: IndexArray | int) -> IndexArray:
-        """The images that differ by `by` steps of one factor, with equal other acting and fixed
-        factors; -1 where there is none.
+        """The images that differ by `by` steps of one factor; -1 where there is none.
+
+        All other factors of the grid and all fixed factors are equal.
 
         Arguments:
             images: (n,) indices to start from.
-            factor: its column.
+            factor: its column in the factor table.
             by: number of steps, for all images or for each.
         """
         i = self.columns.index(factor)
@@ -100,8 +103,9 @@ class FactorGrid:
         return np.where(there & (self.key[found] == key), found, -1)
 
     def step(self, row: FloatArray, factor: int, by: int) -> FloatArray | None:
-        """A row of the factor table after `by` steps of one factor, whether or not it has an image;
-        None beyond the end of a grid, and for factors that do not act.
+        """A row of the factor table after `by` steps of one factor, with or without an image.
+
+        None beyond the end of a grid and for factors that actions do not change.
 
         >>> from disentwine.testing import small_grid
         >>> FactorGrid(small_grid((8, 8, 1))).step(np.array([2.0, 6.0]), 1, 1)
@@ -118,7 +122,7 @@ class FactorGrid:
         return after
 
     def matching(self, row: FloatArray) -> IndexArray:
-        """The images whose acting and fixed factors equal those of a row of the factor table.
+        """The images whose grid and fixed factors equal those of a row of the factor table.
 
         >>> from disentwine.testing import small_grid
         >>> FactorGrid(small_grid((8, 8, 1))).matching(np.array([2.0, 6.0]))
@@ -136,7 +140,7 @@ class FactorGrid:
 
 
 def _grids(dataset: Dataset) -> dict[int, FloatArray]:
-    """The sorted values of each acting factor (those named, or all that vary), by its column."""
+    """The sorted values of each factor that actions change (those named, or all that vary), by column."""
     grids = {}
     factors = dataset.action_spec.factors
     for name in dataset.names if factors is None else factors:

@@ -1,7 +1,8 @@
-"""Find published files, refuse damaged ones, npz streaming; cache decoded arrays."""
+"""Published files: find, read safely, stream, and cache decoded arrays."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import zipfile
@@ -9,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
 from numpy.lib import format as npy
@@ -22,19 +23,19 @@ FOLDER_VARIABLE = "DISENTWINE_DATA"
 
 
 def existing_files(candidates: Sequence[str]) -> list[Path]:
-    """The candidates, relative to the data folder, that are there; none when no folder is set."""
+    """The candidates that exist in the data folder; none if no folder is set."""
     folder = os.environ.get(FOLDER_VARIABLE)
     return [p for c in candidates if (p := Path(folder, c)).is_file()] if folder else []
 
 
 def find_file(candidates: Sequence[str], *, dataset: str, source: str, licence: str) -> Path:
-    """Return the first candidate that exists in the folder `DISENTWINE_DATA` names.
+    """Find the first candidate that exists in the folder `DISENTWINE_DATA`.
 
     Arguments:
         candidates: paths relative to that folder, the preferred one first.
-        dataset: the name that the error calls the data set by.
+        dataset: its name, for the error.
         source: where the owners publish the file.
-        licence: what the licence asks of whoever uses it.
+        licence: its terms of use.
 
     >>> find_file(["no/such.npz"], dataset="moons", source="moons.org", licence="CC0")
     Traceback (most recent call last):
@@ -59,7 +60,7 @@ def find_file(candidates: Sequence[str], *, dataset: str, source: str, licence: 
 
 @contextmanager
 def refusing_damage(path: Path) -> Iterator[None]:
-    """Turn whatever a truncated or altered file raises while it is read into one DataError."""
+    """Turn errors of reading a truncated or altered file into a DataError."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
@@ -70,11 +71,11 @@ def refusing_damage(path: Path) -> Iterator[None]:
 
 
 def load_npz(path: Path, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Read the named arrays of an npz file, and nothing else of it; pickled ones are refused.
+    """Read some arrays of an npz file; pickled arrays are refused.
 
     Arguments:
         path: the file.
-        keys: the arrays wanted; the others are never read.
+        keys: names of the arrays to read.
     """
     arrays: dict[str, NDArray[Any]] = {}
     for key in keys:
@@ -85,7 +86,7 @@ def load_npz(path: Path, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 def stream_npz(path: Path, key: str, *, rows: int = 8192) -> Iterator[NDArray[Any]]:
-    """Yield one array of an npz file in blocks of rows, so that it need not fit into memory."""
+    """Yield an array of an npz file in blocks of rows, so that it need not fit into memory."""
     with _member(path, key) as stream:
         version = npy.read_magic(stream)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -102,6 +103,53 @@ def stream_npz(path: Path, key: str, *, rows: int = 8192) -> Iterator[NDArray[An
         _reach_end(stream)
 
 
+def load_mat(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Read some arrays of a MATLAB file (version 5 to 7.2).
+
+    Arguments:
+        path: the file.
+        names: names of the arrays; all must exist.
+    """
+    from scipy.io import loadmat
+
+    with refusing_damage(path):
+        try:
+            content = loadmat(path, variable_names=list(names))
+        except OSError:
+            raise
+        except Exception as error:  # scipy may raise anything on damaged files
+            raise ValueError(str(error) or type(error).__name__) from error
+        if missing := [name for name in names if name not in content]:
+            raise ValueError(f"it has no array '{missing[0]}'")
+        arrays = {name: np.asarray(content[name]) for name in names}
+        if wrong := [name for name, array in arrays.items() if array.dtype.kind not in "biuf"]:
+            raise ValueError(f"its array '{wrong[0]}' holds no numbers")
+    return arrays
+
+
+@contextmanager
+def open_packed(path: Path) -> Iterator[BinaryIO]:
+    """Open a binary file that may be compressed with gzip."""
+    with refusing_damage(path):
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            yield cast("BinaryIO", stream)
+
+
+def read_exactly(stream: BinaryIO, size: int) -> bytes:
+    """Read the last `size` bytes of a stream; fewer or more raise `ValueError`.
+
+    >>> from io import BytesIO
+    >>> read_exactly(BytesIO(b"four"), 4)
+    b'four'
+    """
+    content = stream.read(size + 1)  # bounded, whatever size an archive unpacks to
+    if len(content) != size:
+        raise ValueError("it ends early" if len(content) < size else "it has bytes after its end")
+    return content
+
+
 @contextmanager
 def _member(path: Path, key: str) -> Iterator[IO[bytes]]:
     with refusing_damage(path), zipfile.ZipFile(path) as archive:
@@ -116,29 +164,29 @@ def _member(path: Path, key: str) -> Iterator[IO[bytes]]:
 
 
 def _reach_end(stream: IO[bytes]) -> None:
-    # The checksum of a zip member is compared only when its last byte has been read.
+    # The checksum of a zip member is checked only after its last byte is read.
     if stream.read(1):
         raise ValueError("there are bytes after the array's end")
 
 
 def cache_path(name: str, sources: Sequence[Path]) -> Path:
-    """Where to keep what was read from some files: in the user's cache, as their folder is theirs.
+    """Path in the user's cache for an array decoded from some files.
 
-    The path tells these files from others by their folder, names and sizes.
+    The path depends on the folder, names and sizes of the files.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    told = [f"{path.resolve()} {path.stat().st_size}" for path in sorted(sources)]
-    digest = hashlib.sha256("\n".join(told).encode()).hexdigest()[:12]
+    identities = [f"{path.resolve()} {path.stat().st_size}" for path in sorted(sources)]
+    digest = hashlib.sha256("\n".join(identities).encode()).hexdigest()[:12]
     return cache / "disentwine" / f"{name}_{digest}.npy"
 
 
 def read_once(path: Path, *, shape: tuple[int, ...], read: Callable[[], UInt8Array]) -> UInt8Array:
-    """The array that `path` keeps, mapped into memory; when there is none, what `read` reads, to be kept.
+    """Memory-map a cached array; without one, decode the images with `read` and cache them.
 
     Arguments:
-        path: of the array, an .npy file; it appears whole or not at all.
-        shape: that it must have.
-        read: reads the images from the published files.
+        path: of the .npy file, which is written atomically.
+        shape: required shape of the array.
+        read: decodes the images of the published files.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "images.npy"
@@ -153,12 +201,12 @@ def read_once(path: Path, *, shape: tuple[int, ...], read: Callable[[], UInt8Arr
                 raise ValueError(f"shape {images.shape} instead of {shape}")
         return images
     images = read()
-    _keep(images, path)
+    _cache(images, path)
     return images
 
 
-def _keep(images: UInt8Array, path: Path) -> None:
-    """Best effort: a folder that cannot be written only costs another reading."""
+def _cache(images: UInt8Array, path: Path) -> None:
+    """Write the cache; a folder that cannot be written is no error."""
     unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,10 @@
-"""Static/dynamic binarization; read/write PNG and JPEG safely; area shrink."""
+"""Read and write PNG and JPEG safely; binarization; area averaging."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -18,34 +19,34 @@ from disentwine.core.types import IndexArray, UInt8Array
 from disentwine.errors import DataError, StorageError, UsageError
 
 Binarise = Literal["none", "static", "dynamic"]
-"""Leave images grey; draw all of them once; or draw training images anew in every batch."""
+"""Keep grey values; sample binary images once; or sample training images in every batch."""
 
 
 def binarised(images: UInt8Array, split: Mapping[str, IndexArray], *, how: Binarise) -> UInt8Array:
-    """Images of which pixels are white with the probability that their brightness says.
+    """Binary images whose pixels are white with a probability equal to their grey value.
 
-    What is drawn here is the same at every call, so that scores compare. With "dynamic" this draws
-    the validation and test images only; the data set must say that it is `stochastic`, and batches
-    draw the training images.
+    The samples are the same at every call, so that scores are comparable. "dynamic" samples the
+    validation and test images only; batches sample the training images if the data set is
+    `stochastic`.
 
     Arguments:
         images: (n, height, width, channels), grey.
         split: indices of the "train" images, and others.
-        how: which images to draw.
+        how: which images to sample.
 
     >>> grey = np.full((4, 2, 2, 1), 128, np.uint8)
     >>> split = {"train": np.array([0, 1]), "test": np.array([2, 3])}
-    >>> drawn = binarised(grey, split, how="dynamic")
-    >>> np.unique(drawn[:2]).tolist(), np.unique(drawn[2:]).tolist()
+    >>> binary = binarised(grey, split, how="dynamic")
+    >>> np.unique(binary[:2]).tolist(), np.unique(binary[2:]).tolist()
     ([128], [0, 255])
     """
     if how == "none":
         return images
     noise = np.random.default_rng(0).integers(0, 255, images.shape, dtype=np.uint8)
-    drawn = np.where(noise < images, np.uint8(255), np.uint8(0))  # white at 255, black at 0
+    sampled = np.where(noise < images, np.uint8(255), np.uint8(0))  # white at 255, black at 0
     if how == "dynamic":
-        drawn[split["train"]] = images[split["train"]]
-    return drawn
+        sampled[split["train"]] = images[split["train"]]
+    return sampled
 
 
 MAX_PIXELS = 50_000_000
@@ -55,8 +56,8 @@ MAX_BYTES = 200_000_000
 SUFFIXES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 
 
-# The decoders are named, not looked up by `Image.open`: no other format can be reached, and a
-# huge picture is refused below rather than by a warning that a program may have switched off.
+# The decoders are listed, not found by `Image.open`: no other format can be reached, and a huge
+# image is refused below, not by a warning that a program may have disabled.
 _DECODERS = {b"\x89PNG\r\n\x1a\n": PngImageFile, b"\xff\xd8\xff": JpegImageFile}
 
 _ORIENTATION_TAG = 0x0112
@@ -79,16 +80,16 @@ def read_image(
     channels: int = 3,
     max_pixels: int = MAX_PIXELS,
 ) -> UInt8Array:
-    """Read a PNG or JPEG, whatever its colours, as (height, width, channels).
+    """Read a PNG or JPEG of any colour mode as (height, width, channels).
 
-    Palette, grey, CMYK and 16-bit pictures are converted, transparency is laid over white, the
-    camera's orientation is applied, and of an animation the first frame is taken.
+    Palette, grey, CMYK and 16-bit images are converted, transparency is composited on white, the
+    EXIF orientation is applied, and of an animation the first frame is read.
 
     Arguments:
-        source: a file, or its content.
-        size: crop the centre square and resize it, antialiased, to size x size.
+        source: path of a file, or its content.
+        size: crop the centre square and resize it with antialiasing to size x size.
         channels: 1 for grey, 3 for colour.
-        max_pixels: a larger picture is refused before any of it is decoded.
+        max_pixels: larger images are refused before decoding.
 
     >>> content = BytesIO()
     >>> Image.new("CMYK", (40, 20), (0, 0, 0, 255)).save(content, "JPEG")
@@ -98,37 +99,45 @@ def read_image(
     check_format(size, channels)
     if isinstance(source, bytes):
         if len(source) > MAX_BYTES:
-            raise DataError(_too_long("the picture"))
-        return _decode(BytesIO(source), "the picture", size, channels, max_pixels)
+            raise DataError(_too_large("the image"))
+        return _read(BytesIO(source), "the image", size, channels, max_pixels)
     path = Path(source)
     try:
         if path.is_dir():
-            raise DataError(f"{path} is a folder; give one picture in it")
+            raise DataError(f"{path} is a folder; give one image in it")
         if not path.is_file():
-            raise DataError(f"{path}: there is no such picture file; check its name")
+            raise DataError(f"{path}: there is no such image file; check its name")
         if path.stat().st_size > MAX_BYTES:
-            raise DataError(_too_long(str(path)))
+            raise DataError(_too_large(str(path)))
         with path.open("rb") as file:
-            return _decode(file, str(path), size, channels, max_pixels)
+            return _read(file, str(path), size, channels, max_pixels)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); check its rights") from error
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror}); check its permissions"
+        ) from error
 
 
 def check_format(size: int | None, channels: int) -> None:
-    """Refuse a size or a number of channels that no picture can be given."""
+    """Refuse an invalid size or number of channels."""
     if channels not in (1, 3):
         raise UsageError(f"channels={channels}: choose 1 for grey or 3 for colour")
     if size is not None and not 1 <= size <= 4096:
         raise UsageError(f"size={size}: choose a size from 1 to 4096 pixels")
 
 
-def _too_long(name: str) -> str:
+def _too_large(name: str) -> str:
     return f"{name}: more than {MAX_BYTES // 1_000_000} MB; save it smaller"
 
 
-def _decode(
-    file: BinaryIO, name: str, size: int | None, channels: int, max_pixels: int
-) -> UInt8Array:
+@contextmanager
+def decode(file: BinaryIO, name: str, *, max_pixels: int = MAX_PIXELS) -> Iterator[Image.Image]:
+    """Open a PNG or JPEG; anything else, and errors while it is decoded, raise DataError.
+
+    Arguments:
+        file: the content.
+        name: of the file, for the error.
+        max_pixels: larger images are refused before decoding.
+    """
     start = file.read(8)
     file.seek(0)
     decoder = next((d for magic, d in _DECODERS.items() if start.startswith(magic)), None)
@@ -137,29 +146,38 @@ def _decode(
     try:
         with decoder(file) as image:
             width, height = image.size
-            if width * height <= max_pixels:
-                return _convert(image, size, channels)
-    except Exception as error:  # a decoder that is fed hostile bytes may raise anything
+            if width * height > max_pixels:
+                raise DataError(
+                    f"{name}: {width} x {height} pixels is more than {max_pixels // 1_000_000} "
+                    "megapixels; save it smaller"
+                )
+            yield image
+    except DataError:
+        raise
+    except Exception as error:  # a decoder may raise anything on damaged files
         reason = str(error) or type(error).__name__
-        raise DataError(f"{name}: damaged picture ({reason}); replace it") from error
-    raise DataError(
-        f"{name}: {width} x {height} pixels is more than {max_pixels // 1_000_000} megapixels; "
-        "save it smaller"
-    )
+        raise DataError(f"{name}: damaged image ({reason}); replace it") from error
+
+
+def _read(
+    file: BinaryIO, name: str, size: int | None, channels: int, max_pixels: int
+) -> UInt8Array:
+    with decode(file, name, max_pixels=max_pixels) as image:
+        return _convert(image, size, channels)
 
 
 def _convert(image: Image.Image, size: int | None, channels: int) -> UInt8Array:
     if size is not None:
-        # Twice the size wanted leaves the antialiasing to `resize`; PNG ignores a draft.
+        # A draft of twice the size leaves the antialiasing to `resize`; PNG ignores drafts.
         scale = 2 * size / min(image.size)
         image.draft(image.mode, (round(image.width * scale), round(image.height * scale)))
     image.load()
-    orientation = _orientation(image)  # after loading, as in a PNG it may follow the pixels
+    orientation = _orientation(image)  # after loading: in a PNG it may follow the pixels
     image = _eight_bits(image)
     if size is not None:
         side = min(image.size)
         left, top = (image.width - side) // 2, (image.height - side) // 2
-        # Cropped beforehand: a `box` of `resize` would let the pixels around it bleed in.
+        # Crop first: with a `box`, `resize` would mix in pixels from outside.
         image = image.crop((left, top, left + side, top + side))
         image = image.resize((size, size), Image.Resampling.BICUBIC, reducing_gap=3.0)
     if image.mode == "RGBA":
@@ -173,13 +191,13 @@ def _convert(image: Image.Image, size: int | None, channels: int) -> UInt8Array:
 def _orientation(image: Image.Image) -> int | None:
     try:
         tag = image.getexif().get(_ORIENTATION_TAG)
-    except Exception:  # damaged camera data does not make the pixels worse
+    except Exception:  # damaged EXIF data do not affect the pixels
         return None
     return tag if isinstance(tag, int) else None
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:
-    """The picture as L, RGB or, if any of it is transparent, RGBA."""
+    """The image as L, RGB or, with transparency, RGBA."""
     if image.mode.startswith("I"):
         deep = np.asarray(image)
         grey = (deep >> 8).astype(np.uint8)  # Pillow itself would clip at 255
@@ -192,18 +210,18 @@ def _eight_bits(image: Image.Image) -> Image.Image:
 
 
 def write_image(path: str | os.PathLike[str], array: UInt8Array) -> None:
-    """Write (height, width, 1 or 3) or (height, width) bytes as the PNG or JPEG that `path` names.
+    """Write an image (height, width, 1 or 3) or (height, width), `uint8`, as PNG or JPEG.
 
-    The file appears whole or not at all.
+    The file is written atomically.
     """
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise UsageError(f"{path}: a picture's name ends in {', '.join(SUFFIXES)}")
+        raise UsageError(f"{path}: the name of an image ends in {', '.join(SUFFIXES)}")
     grey = array.ndim == 2 or (array.ndim == 3 and array.shape[2] == 1)
     if array.dtype != np.uint8 or array.size == 0 or not (grey or array.shape[2:] == (3,)):
         raise UsageError(
-            f"a picture is uint8 of (height, width, 1 or 3), not {array.dtype} of {array.shape}"
+            f"an image is uint8 of (height, width, 1 or 3), not {array.dtype} of {array.shape}"
         )
     content = BytesIO()
     image = Image.fromarray(array.reshape(array.shape[:2]) if grey else array)
@@ -221,19 +239,19 @@ AT_ONCE = 2048
 
 
 def shrink(images: NDArray[Any], size: int, *, white: float = 255.0) -> UInt8Array:
-    """Square grey images (n, side, side) as (n, size, size): every new pixel is the mean of its area.
+    """Resize square grey images (n, side, side) to (n, size, size) by area averaging.
 
     Arguments:
-        images: bytes, or booleans with `white=1`.
-        size: of the new images; at most their side.
-        white: the brightest value of the given images.
+        images: `uint8`, or booleans with `white=1`.
+        size: height and width of the result; at most `side`.
+        white: brightest possible value of the given images.
 
     >>> shrink(np.array([[[0, 255, 0], [0, 255, 0], [0, 255, 0]]], np.uint8), 1).item()
     85
     """
     side = images.shape[-1]
     if images.shape[1:] != (side, side) or not 1 <= size <= side:
-        raise UsageError(f"size={size}: images of {images.shape[1:]} can be shrunk to 1..{side}")
+        raise UsageError(f"size={size}: give 1 to {side} for images of {images.shape[1:]}")
     if side % size == 0:
         return _mean_of_blocks(images, side // size, white=white)
     edges = np.linspace(0, side, size + 1)
@@ -248,7 +266,7 @@ def shrink(images: NDArray[Any], size: int, *, white: float = 255.0) -> UInt8Arr
 
 
 def _mean_of_blocks(images: NDArray[Any], step: int, *, white: float) -> UInt8Array:
-    """The same for new pixels that cover whole old ones: sums of bytes, with no matrix product."""
+    """`shrink` by a whole factor: sums of integers instead of matrix products."""
     total = np.zeros((len(images), *(side // step for side in images.shape[1:])), np.uint32)
     for row, column in np.ndindex(step, step):
         total += images[:, row::step, column::step]

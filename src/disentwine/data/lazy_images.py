@@ -1,4 +1,4 @@
-"""Images drawn on access; cartesian product table; bit-packed binary images."""
+"""Images rendered on access, bit-packed binary images, and the table of all factor combinations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from disentwine.errors import UsageError
 
 
 class LazyImages:
-    """Acts as an (n, height, width, channels) array; every access draws what it asks for.
+    """Array-like (n, height, width, channels) images that are rendered on each access.
 
     Arguments:
         shape: (n, height, width, channels).
-        draw: from indices (m) to images (m, height, width, channels).
+        render: from indices (m,) to images (m, height, width, channels).
 
     >>> images = LazyImages((100, 2, 2, 1), lambda i: np.full((len(i), 2, 2, 1), i[:, None, None, None]))
     >>> images[7].shape, images[-3:].max(), images[[5, 2]].shape
@@ -39,14 +39,14 @@ class LazyImages:
 
     def __getitem__(self, indices: Any, /) -> UInt8Array:
         if isinstance(indices, tuple):
-            raise UsageError("drawn images are indexed by image only: images[i][row, column]")
+            raise UsageError("rendered images are indexed by image only: images[i][row, column]")
         chosen = np.asarray(self._numbers[indices])
-        drawn = self.render(chosen.reshape(-1))
-        return drawn.reshape(*chosen.shape, *self.shape[1:])
+        rendered = self.render(chosen.reshape(-1))
+        return rendered.reshape(*chosen.shape, *self.shape[1:])
 
 
 def every_combination(*values: Iterable[float]) -> FloatArray:
-    """(n, k) all combinations of the values of k factors, the last factor changing fastest.
+    """All combinations of the values of k factors, (n, k); the last factor changes fastest.
 
     >>> every_combination([0, 1], [5, 6]).tolist()
     [[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]
@@ -59,13 +59,13 @@ def every_combination(*values: Iterable[float]) -> FloatArray:
 
 
 class PackedImages:
-    """Bit-packed binary images that act as an (n, height, width, 1) array of 0 and 255.
+    """Bit-packed binary images, array-like (n, height, width, 1) with values 0 and 255.
 
-    All 737,280 images of dSprites take 378 MB this way instead of 3 GB.
+    The 737,280 images of dSprites take 378 MB instead of 3 GB.
 
     Arguments:
-        bits: (n, height * width / 8) as `np.packbits` makes them: rows from the top, the leftmost
-            pixel in the highest bit.
+        bits: (n, height * width / 8) from `np.packbits`: rows from the top, the leftmost pixel in
+            the highest bit.
         height: rows of an image.
         width: columns of an image; height * width must be a multiple of 8.
 
@@ -91,7 +91,7 @@ class PackedImages:
     def pack(
         cls, blocks: Iterable[NDArray[Any]], *, n: int, height: int = 64, width: int = 64
     ) -> PackedImages:
-        """Pack `n` images that come in blocks of (m, height, width); what is not zero is set."""
+        """Pack `n` images from blocks of (m, height, width); nonzero pixels are set."""
         bits = np.empty((n, height * width // 8), np.uint8)
         start = 0
         for block in blocks:

@@ -1,4 +1,4 @@
-"""Seeded splits into train, validation and test."""
+"""Random splits, subsets and orders of image indices."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def random_split(n: int, *, test: int, validation: int, seed: int) -> dict[str, 
 
     Arguments:
         n: number of images.
-        test: how many are held out for the final scores.
-        validation: how many are held out for early stopping and the choice of a checkpoint.
+        test: number held out for the final scores.
+        validation: number held out for early stopping and the choice of a checkpoint.
         seed: the same seed gives the same split on every machine.
 
     >>> {name: len(indices) for name, indices in random_split(10, test=3, validation=2, seed=0).items()}
@@ -30,7 +30,7 @@ def random_split(n: int, *, test: int, validation: int, seed: int) -> dict[str, 
 
 
 def tenths(n: int, *, seed: int) -> dict[str, IndexArray]:
-    """Split `range(n)` at random: a tenth for tests, a tenth but at most 10,000 for validation.
+    """Split `range(n)` at random: 10 % for test, 10 % but at most 10,000 for validation.
 
     >>> {name: len(indices) for name, indices in tenths(480_000, seed=0).items()}
     {'train': 422000, 'validation': 10000, 'test': 48000}
@@ -39,7 +39,7 @@ def tenths(n: int, *, seed: int) -> dict[str, IndexArray]:
 
 
 def evenly_spaced(indices: IndexArray, limit: int) -> IndexArray:
-    """At most `limit` of sorted indices, evenly spaced: neighbours in a data set look alike.
+    """At most `limit` of the indices, evenly spaced, as neighbouring images are similar.
 
     >>> evenly_spaced(np.arange(10), 3)
     array([0, 4, 9])
@@ -50,7 +50,7 @@ def evenly_spaced(indices: IndexArray, limit: int) -> IndexArray:
 
 
 def random_subset(indices: IndexArray, limit: int) -> IndexArray:
-    """At most `limit` of the indices: a fixed random subset, in their order.
+    """At most `limit` of the indices: a fixed random subset, in the same order.
 
     Unlike a stride, it does not confound the factors of a sorted grid.
 
@@ -64,7 +64,7 @@ def random_subset(indices: IndexArray, limit: int) -> IndexArray:
 
 
 def display_order(split: Mapping[str, IndexArray]) -> IndexArray:
-    """Held-out images to display, in a fixed random order: t-0, t-1 and so on.
+    """Held-out images in a fixed random order for display: t-0, t-1 and so on.
 
     >>> display_order({"train": np.arange(4), "validation": np.arange(0), "test": np.arange(4, 7)})
     array([6, 4, 5])

@@ -1,4 +1,4 @@
-"""Pairs of images one factor step apart; test images identical to a training image (leakage)."""
+"""Pairs of images one factor step apart; test images that duplicate training images."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def transitions(
     fixed: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> Transitions:
-    r"""All pairs $(x, y, a)$ in which y is x after one step of one factor, with the others fixed.
+    r"""All pairs $(x, y, a)$ in which y differs from x by one step of one factor.
 
     Every factor has the actions "+name" and "-name": one step up or down its grid, the sorted values
-    that occur in the data. A step beyond the end makes no pair, unless the factor is cyclic
-    (`Factor.cyclic`) with more than two values: then it leads to the other end. A step of a binary
-    attribute is a flip. Where several images have the factors of y (faces, say), one is sampled.
+    in the data. A step beyond the end makes no pair, unless the factor is cyclic (`Factor.cyclic`)
+    with more than two values: then it leads to the other end. A step of a binary attribute is a flip.
+    If several images have the factors of y, one is sampled.
 
-    Pairs lie within one part of the data set's split, so test images are unseen in training, though
-    images of other factors may look the same (`seen_in_training`). Pairs are shuffled: the first n
+    Pairs lie within one part of the split, so test images are not in the training set, though images
+    with other factors may have the same pixels (`seen_in_training`). Pairs are shuffled: the first n
     are a random sample.
 
     Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
@@ -39,13 +39,13 @@ def transitions(
     Arguments:
         dataset: one whose factors are not continuous; images without labels are left out.
         seed: of the order, and of the choice between images with the same factors.
-        factors: the acting factors, each fixed while another acts; those of the data set when omitted
+        factors: the factors that actions change, one at a time; those of the data set when omitted
             (`Dataset.with_transitions`, in a recipe `data.transitions`; all by default).
         cyclic: False ends every grid, also of cyclic factors, as in the paper; as in the data set when
             omitted.
-        fixed: factors of any kind that do not act and are equal in both images of a pair; all others
-            may differ, as faces do. As in the data set when omitted.
-        limit: the most pairs of each part.
+        fixed: factors of any kind that are equal in both images of a pair and that no action changes;
+            all others may differ. As in the data set when omitted.
+        limit: largest number of pairs in each part.
 
     >>> from disentwine.data import Arrays
     >>> grid = np.stack([axis.ravel() for axis in np.mgrid[:5, :4]], axis=1)

@@ -67,7 +67,7 @@ class Infers(Protocol):
 class Diverges(Protocol):
     """The model tells the divergence of its units itself, since their priors depend on draws."""
 
-    def unit_divergences(self, x: Tensor) -> Tensor: ...
+    def kl_per_latent(self, x: Tensor) -> Tensor: ...
 
 
 def unit_divergences(model: Any, x: Tensor) -> Tensor | None:
@@ -79,7 +79,7 @@ def unit_divergences(model: Any, x: Tensor) -> Tensor | None:
         x: (n, channels, height, width) in [0, 1].
     """
     if isinstance(model, Diverges):
-        return model.unit_divergences(x)
+        return model.kl_per_latent(x)
     q = model.posterior(x) if isinstance(model, Infers) else None
     if not isinstance(q, DiagonalGaussian):
         return None

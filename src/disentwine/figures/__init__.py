@@ -3,7 +3,7 @@
 from disentwine.figures.adjacency import adjacency_over_training
 from disentwine.figures.animation import animated_traversals
 from disentwine.figures.comparison import Curve, trade_off, traversal_grid
-from disentwine.figures.curves import ScoreCurve, loss_curves, score_curves, unit_activity
+from disentwine.figures.curves import ScoreCurve, latent_activity, loss_curves, score_curves
 from disentwine.figures.graphs import graph_figure
 from disentwine.figures.heat_maps import effect_matrix_figure, score_matrix
 from disentwine.figures.hierarchy import activity_over_training, layer_activity, layer_maps
@@ -21,6 +21,7 @@ __all__ = [
     "image_grid",
     "image_pairs",
     "labelled_rows",
+    "latent_activity",
     "layer_activity",
     "layer_maps",
     "loss_curves",
@@ -31,5 +32,4 @@ __all__ = [
     "trade_off",
     "traversal_grid",
     "traversals",
-    "unit_activity",
 ]

@@ -1,4 +1,4 @@
-"""How an adjacency matrix comes to be: its entries over the steps of learning."""
+"""Adjacency matrix over training."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def adjacency_over_training(
     truth: ArrayLike | None = None,
     unit: str = "step",
 ) -> Figure:
-    """A as heat maps at a few steps, beside the truth, above a line for each of its entries.
+    """Adjacency matrix A as heat maps at a few steps, and a line for each entry over all steps.
 
-    After Figure 5 of CausalVAE (M. Yang et al., 2021). Heat maps show absolute values,
-    a row a cause and a column an effect, in the same order.
+    As in Figure 5 of CausalVAE (M. Yang et al., 2021). Heat maps show absolute values; rows are causes,
+    columns are effects.
 
     Arguments:
-        steps: (m) when A was looked at.
-        adjacency: (m, k, k) weights [cause, effect] then.
-        names: (k) of the concepts.
-        truth: (k, k) not 0 where there is an edge; entries without one are then drawn in orange.
-        unit: what a step is called.
+        steps: (m,) recorded steps.
+        adjacency: (m, k, k) weights [cause, effect] at these steps.
+        names: (k,) of the concepts.
+        truth: (k, k) nonzero for true edges; entries that are not true edges are then orange.
+        unit: label of the steps.
 
     >>> from disentwine.causal import discover_notears
     >>> light, noise = np.random.default_rng(0).normal(size=(2, 500))
@@ -113,7 +113,7 @@ def _lines(
 
 
 def _apart(values: list[float], gap: float) -> list[float]:
-    """The values, moved so that no two neighbours are closer than `gap`; they must be sorted.
+    """Sorted values, moved apart so that neighbours have at least the distance `gap`.
 
     >>> _apart([0.0, 0.0, 5.0], 1.0)
     [-0.5, 0.5, 5.0]

@@ -1,4 +1,4 @@
-"""Moving pictures: GIFs, which every browser and README shows."""
+"""Animated GIFs of latent traversals."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def animated_traversals(
     milliseconds: int = 90,
     width: int = ANIMATION_WIDTH,
 ) -> bytes:
-    """A GIF in which every unit of a code is moved from its least to its largest value and back.
+    """GIF of latent traversals: every latent goes from its least to its largest value and back.
 
     Arguments:
-        images: (units, values, height, width, channels).
-        labels: the name of each unit, above its picture.
-        columns: pictures in a row.
-        milliseconds: a value is shown; twice as long at both ends.
-        width: of the animation, in pixels, about.
+        images: (latents, values, height, width, channels).
+        labels: name of each latent, above its images.
+        columns: latents in a row.
+        milliseconds: duration of each value; twice as long at both ends.
+        width: approximate width of the animation in pixels.
 
     Returns:
-        The file's content, the same for the same images.
+        The content of the file; equal images give equal bytes.
 
     >>> images = np.arange(6, dtype=np.uint8).reshape(2, 3, 1, 1, 1) * np.full((8, 8, 1), 40, np.uint8)
     >>> content = animated_traversals(images, ["z0", "z1"])
@@ -45,16 +45,16 @@ def animated_traversals(
     if images.ndim != 5 or len(images) != len(labels) or 0 in images.shape:
         raise UsageError(
             f"{len(labels)} labels do not fit traversals {images.shape}; give images "
-            f"(units, values, height, width, channels) and a label for each unit"
+            f"(latents, values, height, width, channels) and a label for each latent"
         )
-    units, values = images.shape[:2]
-    columns = min(columns, units)
-    missing = -units % columns
+    latents, values = images.shape[:2]
+    columns = min(columns, latents)
+    missing = -latents % columns
     blank = np.full((missing, *images.shape[1:]), 255, np.uint8)
     table = np.concatenate([images, blank]).reshape(-1, columns, *images.shape[1:])
     order = [*range(values), *range(values - 2, 0, -1)]
     frames = [
-        to_pixels(mosaic(table[:, :, value], titles=labels, shown=units, width=width))
+        to_pixels(mosaic(table[:, :, value], titles=labels, shown=latents, width=width))
         for value in range(values)
     ]
     ends = {0, values - 1}
@@ -65,16 +65,16 @@ def animated_traversals(
 
 
 def to_pixels(figure: Figure) -> UInt8Array:
-    """A figure as it is drawn, (height, width, 3)."""
+    """Rendered pixels of a figure, (height, width, 3)."""
     return np.array(Image.open(BytesIO(to_png_bytes(figure))).convert("RGB"))
 
 
 def to_gif_bytes(frames: Sequence[UInt8Array], *, milliseconds: Sequence[int]) -> bytes:
-    """Frames (height, width, 3) as a GIF that repeats for ever, all in one palette.
+    """Frames (height, width, 3) as a GIF that repeats, with one palette for all frames.
 
     Arguments:
-        frames: of the same shape.
-        milliseconds: that each is shown.
+        frames: all of one shape.
+        milliseconds: duration of each frame.
 
     >>> frames = [np.full((8, 8, 3), grey, np.uint8) for grey in (0, 255)]
     >>> to_gif_bytes(frames, milliseconds=[50, 50])[:6]
@@ -82,16 +82,16 @@ def to_gif_bytes(frames: Sequence[UInt8Array], *, milliseconds: Sequence[int]) -
     """
     if len(frames) == 0 or len(frames) != len(milliseconds):
         raise UsageError(f"{len(frames)} frames and {len(milliseconds)} times do not fit")
-    # With a palette of its own for each frame, colours would flicker.
+    # With one palette for each frame, colours would flicker.
     height, width = frames[0].shape[:2]
-    film = Image.fromarray(np.concatenate(list(frames))).quantize(COLOURS)
-    pictures = [film.crop((0, i * height, width, (i + 1) * height)) for i in range(len(frames))]
+    stacked = Image.fromarray(np.concatenate(list(frames))).quantize(COLOURS)
+    images = [stacked.crop((0, i * height, width, (i + 1) * height)) for i in range(len(frames))]
     buffer = BytesIO()
-    pictures[0].save(
+    images[0].save(
         buffer,
         format="GIF",
         save_all=True,
-        append_images=pictures[1:],
+        append_images=images[1:],
         duration=list(milliseconds),
         loop=0,
         optimize=False,

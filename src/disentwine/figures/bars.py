@@ -1,4 +1,4 @@
-"""Bars with spreads, and published numbers marked on them."""
+"""Grouped bars with spreads and published values."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from disentwine.figures.style import (
 )
 
 LETTERS = 130
-"""That fit below all groups together."""
+"""Letters that fit below all groups together."""
 
 COLOURS = (BLUE, GREEN, PINK, ORANGE)
 HEIGHT = 560
 GROUP = 132
-"""Pixels that a group needs at least, for a name of eight or nine letters."""
+"""Least width of a group in pixels, for a name of eight or nine letters."""
 
 
 def grouped_bars(
@@ -42,15 +42,15 @@ def grouped_bars(
     bars: Sequence[str],
     title: str = "",
 ) -> Figure:
-    """A group of bars for each system, a bar for each metric; NaN where there is no number.
+    """A group of bars for each system, with one bar for each metric; NaN leaves out a bar.
 
     Arguments:
         values: (groups, bars).
-        spreads: (groups, bars) of each value over seeds.
-        published: (groups, bars) what the paper says, drawn as a line across the bar.
-        groups: a name for each group.
-        bars: a name for each bar.
-        title: what is shown.
+        spreads: (groups, bars) spread over seeds.
+        published: (groups, bars) values of the paper, shown as a line across the bar.
+        groups: names of the groups.
+        bars: names of the bars.
+        title: of the figure.
 
     >>> figure = grouped_bars(
     ...     [[0.9, 0.8]], spreads=[[0.1, 0.1]], published=[[0.95, np.nan]],
@@ -89,7 +89,7 @@ def grouped_bars(
 
 
 def _wrapped(name: str, groups: int) -> str:
-    """A name in lines that are no wider than its group."""
+    """A name wrapped to the width of its group."""
     width = max(8, LETTERS // groups)
     lines = (textwrap.fill(line, width, break_long_words=False) for line in name.splitlines())
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Figures that set several models beside each other."""
+"""Comparison of models: traversal grids and trade-off curves."""
 
 from __future__ import annotations
 
@@ -39,26 +39,25 @@ from disentwine.figures.style import (
 
 SERIES_STYLES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PINK, "D"), (AMBER, "v"), (SKY, "P"))
 MORE_STYLES = ((BLUE, "*"), (ORANGE, "X"), (GREEN, "<"), (PINK, "h"), (AMBER, ">"), (SKY, "d"))
-"""For those after the first ones: the same colours, other marks."""
-"""A colour and a marker for each method, so that colour is never all that tells them apart."""
+"""A colour and a marker for each method; later ones have the same colours with other markers."""
 
 STRIP_GAP = 4
 SIDES = ((5, 5), (5, -11), (-14, 5), (-14, -11), (5, 15), (5, -21))
-"""Where a number may stand beside its point, from there."""
+"""Possible offsets of a number from its point."""
 
 
 def traversal_grid(images: UInt8Array, *, rows: Sequence[str], columns: Sequence[str]) -> Figure:
-    """Traversals of several models in one picture, such as a row a model and a column a factor.
+    """Latent traversals of several models, for example with a row per model and a column per factor.
 
-    Each strip shows one unit of a code, its value rising from left to right.
+    Each strip shows one latent, with its value increasing from left to right.
 
     Reference: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
     A. Kumar et al., 2018, fig. 3.
 
     Arguments:
         images: (rows, columns, values, height, width, channels).
-        rows: a name for each row, such as the models'; a second line is drawn quieter.
-        columns: a name for each column of strips, such as the factors'.
+        rows: a name for each row, such as a model; a second line is grey.
+        columns: a name for each column of strips, such as a factor.
 
     >>> strips = np.zeros((2, 3, 5, 8, 8, 1), np.uint8)
     >>> figure = traversal_grid(strips, rows=["VAE", "DIP-VAE-I"], columns=["x", "y", "scale"])
@@ -82,15 +81,15 @@ def traversal_grid(images: UInt8Array, *, rows: Sequence[str], columns: Sequence
 
 @dataclass(frozen=True)
 class Curve:
-    """What a method scores as one setting of it is varied.
+    """Scores of a method over one of its settings.
 
     Arguments:
         name: of the method.
-        settings: the values of its setting, one a point.
-        errors: the reconstruction error of each point.
+        settings: value of the setting for each point.
+        errors: reconstruction error of each point.
         scores: of each point, by name.
-        spreads: of the scores, where several seeds were run, by name.
-        published: whether these are a paper's numbers; drawn hollow, in the colour of our own.
+        spreads: of the scores over seeds, by name.
+        published: whether these are values of a paper; they have hollow markers.
     """
 
     name: str
@@ -102,16 +101,16 @@ class Curve:
 
 
 def trade_off(curves: Sequence[Curve], *, error: str = "reconstruction error per pixel") -> Figure:
-    """A panel for each score, against the reconstruction error; a curve for each method.
+    """Scores against reconstruction error: a panel for each score, a curve for each method.
 
-    The number beside a point is the setting that it was reached with.
+    The number beside a point is its setting.
 
     Reference: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
     A. Kumar et al., 2018, fig. 1 and 2.
 
     Arguments:
-        curves: one for each method, and for what a paper says of it.
-        error: what the horizontal axis is.
+        curves: one for each method, and one for its published values.
+        error: label of the horizontal axis.
 
     >>> curve = Curve("beta-VAE", [1, 4], errors=[0.002, 0.003], scores={"SAP": [0.04, 0.08]})
     >>> [axes.get_title(loc="left") for axes in trade_off([curve]).axes]
@@ -119,7 +118,7 @@ def trade_off(curves: Sequence[Curve], *, error: str = "reconstruction error per
     """
     names = list(dict.fromkeys(name for curve in curves for name in curve.scores))
     if not names:
-        raise UsageError("there are no scores to draw: give at least one curve with one score")
+        raise UsageError("there are no scores to plot: give at least one curve with one score")
     methods = dict.fromkeys(curve.name for curve in curves)
     styles = dict(zip(methods, cycle(SERIES_STYLES + MORE_STYLES), strict=False))
     figure = new_figure(WIDTH, 800, layout="constrained")
@@ -131,22 +130,22 @@ def trade_off(curves: Sequence[Curve], *, error: str = "reconstruction error per
         axes.set_xlabel(error, fontsize=LABEL, color=QUIET, parse_math=False)
         for curve in curves:
             if name in curve.scores:
-                handles |= _draw(axes, curve, name, *styles[curve.name])
-        # Good methods crowd at the left, which a logarithm spreads.
+                handles |= _plot(axes, curve, name, *styles[curve.name])
+        # A logarithmic axis separates the small errors of good methods.
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter("{x:g}")
         axes.margins(0.08)
     legend_above(figure, handles)
-    figure.draw_without_rendering()  # only then is known where numbers stand
+    figure.draw_without_rendering()  # determines the positions of the numbers
     for axes in panels:
-        _part([text for text in axes.texts if isinstance(text, Annotation)])
+        _separate([text for text in axes.texts if isinstance(text, Annotation)])
     return figure
 
 
-def _part(numbers: Sequence[Annotation]) -> None:
-    """Move numbers that would cover one before them to another side of their points."""
+def _separate(numbers: Sequence[Annotation]) -> None:
+    """Move numbers that overlap earlier ones to another side of their points."""
     taken: list[Bbox] = []
     for number in numbers:
         own = number.xyann
@@ -161,20 +160,20 @@ def _part(numbers: Sequence[Annotation]) -> None:
         taken.append(box)
 
 
-def _draw(axes: Axes, curve: Curve, name: str, colour: str, marker: str) -> dict[str, Any]:
+def _plot(axes: Axes, curve: Curve, name: str, colour: str, marker: str) -> dict[str, Any]:
     x, y = (np.asarray(v, dtype=np.float64) for v in (curve.errors, curve.scores[name]))
     if not len(curve.settings) == len(x) == len(y):
         raise UsageError(
             f"the curve of {curve.name} has {len(curve.settings)} settings, {len(x)} errors and "
-            f"{len(y)} values of {name}; give one of each a point"
+            f"{len(y)} values of {name}; give one of each for every point"
         )
     if not (x > 0).all():
         raise UsageError(
-            f"the errors of {curve.name} must be above 0, as their axis is logarithmic"
+            f"the errors of {curve.name} must be above 0, because their axis is logarithmic"
         )
     order = np.argsort(curve.settings, kind="stable")
     spread = curve.spreads.get(name)
-    drawn = axes.errorbar(
+    plotted = axes.errorbar(
         x[order],
         y[order],
         yerr=None if spread is None else np.asarray(spread, dtype=np.float64)[order],
@@ -198,4 +197,4 @@ def _draw(axes: Axes, curve: Curve, name: str, colour: str, marker: str) -> dict
             path_effects=[withStroke(linewidth=2.5, foreground=PAPER)],
             zorder=5,
         )
-    return {f"{curve.name} (published)" if curve.published else curve.name: drawn}
+    return {f"{curve.name} (published)" if curve.published else curve.name: plotted}

@@ -1,4 +1,4 @@
-"""Score curves of several models; loss curves, unit activity."""
+"""Loss curves, score curves of several models, and activity of latents."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def loss_curves(records: Sequence[Record]) -> Figure:
-    """A panel for the total loss and one for each term, over the steps of a training.
+    """Total loss and loss terms over training, each in a panel.
 
-    The loss of step 0 is left out where there are later ones: it would dwarf all others.
+    The loss of step 0, which is much larger than all others, is left out if there are later ones.
 
     Arguments:
         records: such as {"kind": "train" or "validation", "step": 50, "loss": 81.2, "kl": 3.1};
-            those of other kinds hold no losses and are left out.
+            records of other kinds have no losses and are ignored.
 
     >>> figure = loss_curves([{"kind": "validation", "step": s, "loss": 9.0 - s} for s in range(3)])
     >>> figure.axes[0].get_title(loc="left")
@@ -58,7 +58,7 @@ def loss_curves(records: Sequence[Record]) -> Figure:
     records = [r for r in records if r["kind"] in STYLES]
     names = list(dict.fromkeys(n for r in records for n in r if n not in ("kind", "step")))
     if not names:
-        raise UsageError("there are no records of losses to draw yet")
+        raise UsageError("there are no records of losses yet")
     best = best_step(records)
     records = [r for r in records if r["step"] > 0] or records
     columns = min(len(names), 3)
@@ -78,10 +78,10 @@ def loss_curves(records: Sequence[Record]) -> Figure:
 
 
 def best_step(records: Sequence[Record]) -> int | None:
-    """The step whose validation loss is least, or none where there was no validation.
+    """The step with the least validation loss; None without validation.
 
-    None is best either where a discriminator, which learns as well, changes what the loss means. A loss
-    of other terms than the last one, as pre-training has, is another loss.
+    None also for adversarial training, where losses of different steps are not comparable. Losses with
+    other terms than the last one, as in pre-training, are ignored.
 
     >>> best_step([{"kind": "validation", "step": 5, "loss": 1.0}])
     5
@@ -97,29 +97,29 @@ def best_step(records: Sequence[Record]) -> int | None:
     return min(scores)[1] if scores else None
 
 
-def unit_activity(
+def latent_activity(
     activity: ArrayLike,
     *,
     labels: Sequence[str] | None = None,
-    alive: Sequence[bool] | None = None,
+    active: Sequence[bool] | None = None,
     measure: str = "KL divergence from the prior (nats)",
 ) -> Figure:
-    """How much each unit of a code carries, as bars from the busiest down.
+    """Bars of the activity of each latent, the most informative first.
 
     Arguments:
-        activity: (d,), such as the mean KL divergence of each unit.
-        labels: the units' names; z0, z1, ... where none are given.
-        alive: which units count as alive; the others are drawn faint.
-        measure: what the numbers are.
+        activity: (d,), such as the mean KL divergence of each latent.
+        labels: names of the latents; z0, z1, ... when omitted.
+        active: which latents are active; the others are faint.
+        measure: label of the values.
 
-    >>> axes = unit_activity([0.1, 3.0]).axes[0]
+    >>> axes = latent_activity([0.1, 3.0]).axes[0]
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['z1', 'z0']
     """
     values = np.asarray(activity, dtype=np.float64)
     order = np.argsort(-values, kind="stable")
     names = labels or [f"z{i}" for i in range(len(values))]
-    living = alive if alive is not None else [True] * len(values)
+    strong = active if active is not None else [True] * len(values)
     figure = new_figure(WIDTH, 130 + 44 * len(values), layout="constrained")
     axes = figure.add_subplot()
     tidy(axes)
@@ -128,7 +128,7 @@ def unit_activity(
         range(len(values)),
         values[order],
         height=0.66,
-        color=[BLUE if living[i] else HAIRLINE for i in order],
+        color=[BLUE if strong[i] else HAIRLINE for i in order],
     )
     axes.bar_label(bars, fmt="%.3g", padding=6, fontsize=SMALL, color=QUIET)
     axes.set_yticks(range(len(values)), [names[i] for i in order])
@@ -175,16 +175,16 @@ def _panel(axes: Axes, records: Sequence[Record], name: str) -> None:
 HEIGHT = 720
 
 MARKERS_APART = 0.03
-"""How far, of a panel's diagonal: a long training has many points that are close together."""
+"""Least distance of markers relative to the diagonal of a panel: long trainings have many points."""
 
 
 @dataclass(frozen=True)
 class ScoreCurve:
-    """What one model scores at several places.
+    """Scores of one model over a variable such as the training time.
 
     Arguments:
         name: of the model.
-        at: where, such as minutes of training, one a point.
+        at: value of the variable for each point, such as minutes of training.
         scores: of each point, by name.
     """
 
@@ -206,11 +206,11 @@ def score_curves(
 
     Arguments:
         curves: one for each model.
-        across: what the horizontal axis is.
-        marks: places on it to draw a line at.
-        logarithmic: the horizontal axis, which leaves out what is not above 0.
-        ticks: numbers to write on it; by default round ones.
-        steep: scores that fall by orders of magnitude, whose own axis is logarithmic.
+        across: label of the horizontal axis.
+        marks: values on it to mark by a vertical line.
+        logarithmic: whether it is logarithmic; points that are not above 0 are left out.
+        ticks: its ticks; by default round numbers.
+        steep: scores with a logarithmic axis, as they fall by orders of magnitude.
 
     >>> curve = ScoreCurve("vae", at=[1, 10, 30], scores={"SAP": [0.1, 0.2, 0.3]})
     >>> figure = score_curves([curve], across="minutes", marks=[10], logarithmic=True)
@@ -219,7 +219,7 @@ def score_curves(
     """
     names = list(dict.fromkeys(name for curve in curves for name in curve.scores))
     if not names:
-        raise UsageError("there are no scores to draw: give at least one curve with one score")
+        raise UsageError("there are no scores to plot: give at least one curve with one score")
     figure = new_figure(WIDTH, HEIGHT, layout="constrained")
     handles = {}
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
@@ -233,11 +233,13 @@ def score_curves(
                 continue
             x, y = (np.asarray(v, dtype=np.float64) for v in (curve.at, curve.scores[name]))
             if x.shape != y.shape:
-                raise UsageError(f"{curve.name}: {len(x)} places do not fit {len(y)} of {name}")
+                raise UsageError(
+                    f"{curve.name}: {len(x)} values of `at` do not fit {len(y)} of {name}"
+                )
             shown = (x > 0) & np.isfinite(y) if logarithmic else np.isfinite(y)
             style = {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.6}
             style["markevery"] = MARKERS_APART
-            again = i // len(SERIES_STYLES)  # colours come again
+            again = i // len(SERIES_STYLES)  # colours repeat
             if again:
                 style |= {"linestyle": "--" if again == 1 else ":", "markerfacecolor": PAPER}
             (handles[curve.name],) = axes.plot(x[shown], y[shown], **style)

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph stand, how its edges bend and where their labels fit, in pixels."""
+"""Layout of a DAG: positions of nodes, curvature of edges, positions of labels."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ from numpy.typing import NDArray
 
 Points = NDArray[np.float64]
 TITLE_END, ABOVE, TIER, BELOW = 60, 130, 230, 70
-"""Where the title ends; above, between and below the middles of tiers, at least."""
+"""In pixels: end of the title; least distance above, between and below the centres of tiers."""
 
 BOX_WIDTH, LEAST_WIDTH, GAP, MARGIN, LINE, LETTER = 250, 150, 24, 10, 32, 14
-"""Of a box, at most and at least; between boxes; around their text, and of a line and a letter of it."""
+"""In pixels: largest and least width of a box, gap, margin, height of a line, width of a letter."""
 
 BENDS = (0.0, 0.2, -0.2, 0.35, -0.35, 0.5, -0.5, 0.7, -0.7)
 ALONG = (0.36, 0.5, 0.64, 0.28, 0.72)
-"""A third of the way first, where edges that cross in the middle are still apart."""
+"""Positions of labels along an edge; edges that cross in the middle are still apart at a third."""
 
 
-class Box(NamedTuple):
-    """A rectangle around its middle."""
+class TextBox(NamedTuple):
+    """Rectangle around a text, given by its centre."""
 
     x: float
     y: float
     width: float
     height: float
 
-    def touches(self, other: Box) -> bool:
+    def touches(self, other: TextBox) -> bool:
         near_x = abs(self.x - other.x) < (self.width + other.width) / 2
         return near_x and abs(self.y - other.y) < (self.height + other.height) / 2
 
 
 def tiers(graph: nx.DiGraph) -> list[list[str]]:
-    """Nodes by the longest way to them from a node without causes; those go down to their effects.
-    Of a tier those with effects come last, and so lowest where it is broken into rows.
+    """Group nodes by the longest path from a root; roots are one tier above their first effect.
+
+    Nodes with effects come last in a tier, so that they are lowest if it is split into rows.
 
     >>> tiers(nx.DiGraph([("ball", "height"), ("height", "flow"), ("hole", "flow")]))
     [['ball'], ['height', 'hole'], ['flow']]
@@ -50,22 +51,23 @@ def tiers(graph: nx.DiGraph) -> list[list[str]]:
     return [[n for n in nodes if rank[n] == i] for i in range(max(rank.values()) + 1)]
 
 
-def place(tiers: Sequence[Sequence[str]], width: float) -> tuple[dict[str, Box], float]:
-    """Where each node stands, and how high they are together; y is from the bottom up, as in a figure.
-    A tier with too many nodes for legible boxes is broken into rows.
+def place(tiers: Sequence[Sequence[str]], width: float) -> tuple[dict[str, TextBox], float]:
+    """Boxes of the nodes, and their total height; y increases upwards.
+
+    A tier with too many nodes for legible boxes is split into rows.
 
     Arguments:
-        tiers: the nodes' names, causes before their effects.
-        width: that each row is spread over.
+        tiers: names of the nodes, causes before their effects.
+        width: of each row.
 
     >>> boxes, height = place([["ball"], ["height", "hole"]], 600)
     >>> boxes["hole"], height
-    (Box(x=450.0, y=70.0, width=250, height=52), 430.0)
+    (TextBox(x=450.0, y=70.0, width=250, height=52), 430.0)
     """
     most = max(int(width // (LEAST_WIDTH + GAP)), 1)
     rows = [(row, 0 if i else TIER) for tier in tiers for i, row in enumerate(_rows(tier, most))]
     wide = min(BOX_WIDTH, width / max(len(row) for row, _ in rows) - GAP)
-    boxes: dict[str, Box] = {}
+    boxes: dict[str, TextBox] = {}
     down, edge = float(ABOVE - TIER), float(TITLE_END)
     for row, apart in rows:
         heights = [LINE * len(lines(name, wide)) + 2 * MARGIN for name in row]
@@ -73,19 +75,19 @@ def place(tiers: Sequence[Sequence[str]], width: float) -> tuple[dict[str, Box],
         down = max(down + apart, edge + GAP + half)
         edge = down + half
         for i, (name, high) in enumerate(zip(row, heights, strict=True)):
-            boxes[name] = Box(width * (i + 0.5) / len(row), down, wide, high)
+            boxes[name] = TextBox(width * (i + 0.5) / len(row), down, wide, high)
     height = max(down + BELOW, edge + GAP)
     return {name: box._replace(y=height - box.y) for name, box in boxes.items()}, height
 
 
 def _rows(tier: Sequence[str], most: int) -> list[Sequence[str]]:
-    """A tier in rows of about the same length."""
+    """Split a tier into rows of similar length."""
     n = -(-len(tier) // most)
     return [tier[len(tier) * i // n : len(tier) * (i + 1) // n] for i in range(n)]
 
 
 def lines(name: str, width: float) -> list[str]:
-    """A node's name, broken so that it fits a box.
+    """Name of a node, wrapped to the width of a box.
 
     >>> lines("shadow_position", 150)
     ['shadow', 'position']
@@ -95,22 +97,24 @@ def lines(name: str, width: float) -> list[str]:
 
 
 def curve(start: Points, end: Points, bend: float) -> Points:
-    """(41, 2) along the edge that matplotlib calls "arc3": a parabola through a bent middle."""
+    """Points (41, 2) along an edge of matplotlib's style "arc3": a quadratic Bezier curve."""
     t = np.linspace(0, 1, 41)[:, None]
     along = end - start
     middle = (start + end) / 2 + bend * np.array([along[1], -along[0]])
     return np.asarray((1 - t) ** 2 * start + 2 * t * (1 - t) * middle + t**2 * end)
 
 
-def free_bend(start: Points, end: Points, others: Collection[Box], *, bent: bool = False) -> float:
-    """The least bend with which an edge runs through the fewest other nodes.
+def free_bend(
+    start: Points, end: Points, others: Collection[TextBox], *, bent: bool = False
+) -> float:
+    """The smallest bend with which an edge crosses the fewest other nodes.
 
     Arguments:
-        start, end: the middles of its nodes.
-        others: what not to run through.
-        bent: whether it must be bent, as where another edge leads back.
+        start, end: centres of its nodes.
+        others: boxes to avoid.
+        bent: whether it must be bent, as for two edges in opposite directions.
 
-    >>> free_bend(np.array([0.0, 0.0]), np.array([0.0, 90.0]), [Box(0, 45, 10, 10)])
+    >>> free_bend(np.array([0.0, 0.0]), np.array([0.0, 90.0]), [TextBox(0, 45, 10, 10)])
     0.35
     """
 
@@ -129,13 +133,13 @@ def free_bend(start: Points, end: Points, others: Collection[Box], *, bent: bool
 
 
 def free_place(
-    points: Points, width: float, height: float, taken: Collection[Box]
+    points: Points, width: float, height: float, taken: Collection[TextBox]
 ) -> tuple[float, float]:
-    """Where along an edge a label of this size touches the fewest of what is there already."""
+    """Position along an edge where a label of this size overlaps the fewest boxes."""
 
-    def place(t: float) -> Box:
+    def place(t: float) -> TextBox:
         x, y = points[round(t * (len(points) - 1))]
-        return Box(float(x), float(y), width, height)
+        return TextBox(float(x), float(y), width, height)
 
     best = min(ALONG, key=lambda t: sum(place(t).touches(box) for box in taken))
     return place(best).x, place(best).y

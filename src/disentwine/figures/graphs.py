@@ -1,4 +1,4 @@
-"""Figures of graphs: what causes what, as learnt and as it is."""
+"""Figures of learnt and true causal graphs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from disentwine.causal.graph import Graph
+from disentwine.causal.graph import Edge, Graph
 from disentwine.errors import UsageError
 from disentwine.figures.graph_layout import (
     LETTER,
-    Box,
+    TextBox,
     curve,
     free_bend,
     free_place,
@@ -38,35 +38,34 @@ from disentwine.figures.style import (
     new_figure,
 )
 
-Edge = tuple[str, str]
 LEGEND, LABEL_HEIGHT = 40, 36
-"""Pixels: of the legend, and of an edge's label."""
+"""Heights in pixels: of the legend, and of an edge label."""
 
 
-class Kind(NamedTuple):
-    """How an edge is drawn."""
+class EdgeStyle(NamedTuple):
+    """Legend label, colour and dashes of an edge."""
 
     label: str
     colour: str
     dash: Literal["solid", "dashed"] = "solid"
 
 
-LEARNT = Kind("learnt", BLUE)
-RIGHT = Kind("learnt, and true", BLUE)
-EXTRA = Kind("learnt, but not there", ORANGE)
-MISSING = Kind("there, but not learnt", PINK, "dashed")
-TRUE = Kind("true", INK)
+LEARNT = EdgeStyle("learnt", BLUE)
+CORRECT = EdgeStyle("correct", BLUE)
+EXTRA = EdgeStyle("extra", ORANGE)
+MISSING = EdgeStyle("missing", PINK, "dashed")
+TRUE = EdgeStyle("true", INK)
 
 
 def graph_figure(learnt: Graph | nx.DiGraph, truth: Graph | nx.DiGraph | None = None) -> Figure:
-    """The learnt graph, beside the true one where it is known; causes stand above their effects.
+    """The learnt graph, and the true graph if known; causes are above their effects.
 
-    On each learnt edge is its weight and, where there is one, its confidence in per cent. An edge
-    that was turned round shows as one that is not there and one that was not learnt.
+    Learnt edges are labelled with their weight and confidence in percent. A reversed edge counts as one
+    extra and one missing edge.
 
     Arguments:
-        learnt: a graph; edges may have a "weight" and a "confidence".
-        truth: over the same nodes.
+        learnt: edges may have a "weight" and a "confidence".
+        truth: graph of the same nodes.
 
     >>> light = Graph(("light", "shadow"), [[0, 0.5], [0, 0]], [[0, 0.97], [0, 0]])
     >>> [text.get_text() for text in graph_figure(light).axes[0].texts]
@@ -77,7 +76,7 @@ def graph_figure(learnt: Graph | nx.DiGraph, truth: Graph | nx.DiGraph | None = 
     if true is not None and set(true.nodes) != set(found.nodes):
         raise UsageError(f"truth has nodes {sorted(true.nodes)}, learnt {sorted(found.nodes)}")
     if not found.nodes:
-        raise UsageError("there are no nodes to draw")
+        raise UsageError("the graph has no nodes")
     width = WIDTH / 2
     boxes, height = place(tiers(found if true is None else true), width)
     if true is not None:
@@ -90,8 +89,8 @@ def graph_figure(learnt: Graph | nx.DiGraph, truth: Graph | nx.DiGraph | None = 
         axes.set(xlim=(0, width), ylim=(0, height))
         axes.set_axis_off()
         axes.text(24, height - 40, title, size=TITLE, color=INK, va="center")
-        edges = _kinds(found, true) if graph is found else dict.fromkeys(graph.edges, TRUE)
-        _draw(axes, boxes, edges, {} if graph is true else _labels(found))
+        edges = _styles(found, true) if graph is found else dict.fromkeys(graph.edges, TRUE)
+        _add_graph(axes, boxes, edges, {} if graph is true else _labels(found))
         if true is not None and graph is found:
             _legend(figure, list(dict.fromkeys(edges.values())))
     return figure
@@ -101,31 +100,31 @@ def _networkx(graph: Graph | nx.DiGraph) -> nx.DiGraph:
     return graph.to_networkx() if isinstance(graph, Graph) else graph
 
 
-def _kinds(found: nx.DiGraph, true: nx.DiGraph | None) -> dict[Edge, Kind]:
-    """Every edge to draw in the learnt graph, and as what."""
+def _styles(found: nx.DiGraph, true: nx.DiGraph | None) -> dict[Edge, EdgeStyle]:
+    """Edges of the panel of the learnt graph, and their styles."""
     if true is None:
         return dict.fromkeys(found.edges, LEARNT)
-    kinds = {edge: RIGHT if true.has_edge(*edge) else EXTRA for edge in found.edges}
-    return kinds | {edge: MISSING for edge in true.edges if not found.has_edge(*edge)}
+    styles = {edge: CORRECT if true.has_edge(*edge) else EXTRA for edge in found.edges}
+    return styles | {edge: MISSING for edge in true.edges if not found.has_edge(*edge)}
 
 
 def _labels(found: nx.DiGraph) -> dict[Edge, str]:
-    """Weight and confidence of each edge, as far as they are known."""
+    """Weight and confidence of each edge, if known."""
     labels = {}
     for cause, effect, known in found.edges(data=True):
-        weight, sure = known.get("weight"), known.get("confidence")
+        weight, confidence = known.get("weight"), known.get("confidence")
         shown = [] if weight is None else [f"{weight:.2f}"]
-        shown += [] if sure is None else [f"({100 * sure:.0f}%)"]
+        shown += [] if confidence is None else [f"({100 * confidence:.0f}%)"]
         labels[cause, effect] = " ".join(shown)
     return labels
 
 
-def _draw(
-    axes: Axes, boxes: dict[str, Box], edges: dict[Edge, Kind], labels: dict[Edge, str]
+def _add_graph(
+    axes: Axes, boxes: dict[str, TextBox], edges: dict[Edge, EdgeStyle], labels: dict[Edge, str]
 ) -> None:
     patches = {name: _node(axes, name, box) for name, box in boxes.items()}
     taken = list(boxes.values())
-    for edge, kind in edges.items():
+    for edge, style in edges.items():
         start, end = (np.array(boxes[name][:2]) for name in edge)
         others = [box for name, box in boxes.items() if name not in edge]
         bend = free_bend(start, end, others, bent=edge[::-1] in edges)
@@ -136,9 +135,9 @@ def _draw(
             patchA=patches[edge[0]],
             patchB=patches[edge[1]],
             arrowstyle="-|>,head_length=6,head_width=3",
-            color=kind.colour,
+            color=style.colour,
             linewidth=1.8,
-            linestyle=kind.dash,
+            linestyle=style.dash,
             zorder=1,
         )
         axes.add_patch(arrow)
@@ -146,13 +145,13 @@ def _draw(
         if text:
             size = LETTER * len(text), LABEL_HEIGHT
             x, y = free_place(curve(start, end, bend), *size, taken)
-            taken.append(Box(x, y, *size))
+            taken.append(TextBox(x, y, *size))
             ground = {"facecolor": PAPER, "edgecolor": HAIRLINE, "linewidth": 0.6, "pad": 2.5}
-            writing = axes.text(x, y, text, bbox=ground, zorder=3, ha="center", va="center")
-            writing.set(size=SMALL, color=kind.colour)
+            label = axes.text(x, y, text, bbox=ground, zorder=3, ha="center", va="center")
+            label.set(size=SMALL, color=style.colour)
 
 
-def _node(axes: Axes, name: str, box: Box) -> FancyBboxPatch:
+def _node(axes: Axes, name: str, box: TextBox) -> FancyBboxPatch:
     corner = box.x - box.width / 2, box.y - box.height / 2
     style = "round,pad=0,rounding_size=14"
     patch = FancyBboxPatch(corner, box.width, box.height, boxstyle=style)
@@ -164,11 +163,11 @@ def _node(axes: Axes, name: str, box: Box) -> FancyBboxPatch:
     return patch
 
 
-def _legend(figure: Figure, kinds: list[Kind]) -> None:
+def _legend(figure: Figure, styles: list[EdgeStyle]) -> None:
     figure.legend(
         handles=[
-            Line2D([], [], color=kind.colour, linestyle=kind.dash, linewidth=1.8, label=kind.label)
-            for kind in kinds
+            Line2D([], [], color=s.colour, linestyle=s.dash, linewidth=1.8, label=s.label)
+            for s in styles
         ],
         loc="lower left",
         ncols=3,

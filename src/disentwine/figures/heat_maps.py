@@ -1,4 +1,4 @@
-"""Figures of matrices: which code knows of which factor, which intervention moves which concept."""
+"""Heat maps of scores per latent and factor, and of effects of interventions."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ CELL_WIDTH, CELL_HEIGHT, MOST_ROWS = 200, 56, 40
 def score_matrix(
     matrix: ArrayLike, *, rows: Sequence[str], columns: Sequence[str], title: str = ""
 ) -> Figure:
-    """A heat map with its numbers; the darkest cell of a column is that factor's best code.
+    """Heat map of non-negative scores; the darkest cell of a column is the best latent of a factor.
 
     Arguments:
-        matrix: (rows, columns), scores from 0 up; of more than 40 rows the best of each column.
-        rows: a name for each code.
-        columns: a name for each factor.
-        title: what the numbers are.
+        matrix: (rows, columns) scores; of more than 40 rows, the best of each column are shown.
+        rows: names of the latents.
+        columns: names of the factors.
+        title: name of the score.
 
     >>> figure = score_matrix([[0.9, 0.1]], rows=["z0"], columns=["angle", "light"], title="MIC")
     >>> [text.get_text() for text in figure.axes[0].texts]
@@ -60,7 +60,7 @@ def score_matrix(
 
 
 def strongest_rows(values: NDArray[np.float64], most: int) -> list[int]:
-    """The best row of each column, the second best of each, and so on, at most so many, in their order.
+    """The best row of each column, the second best of each, and so on up to `most` rows, sorted.
 
     >>> strongest_rows(np.array([[0.9, 0.0], [0.8, 0.0], [0.7, 0.0], [0.0, 0.1]]), 2)
     [0, 3]
@@ -78,16 +78,16 @@ def effect_matrix_figure(
     columns: Sequence[str],
     floor: ArrayLike | None = None,
 ) -> Figure:
-    """What interventions should move, what they do move, and how far off it is, as heat maps.
+    """Heat maps of the expected effects of interventions, the measured effects, and their error.
 
     Arguments:
-        expected: (rows, columns) mean absolute movement, in deviations of the label; NaN where
-            nobody knows it.
-        actual: the same as read back from do-images.
-        error: of what was read back.
-        rows: concepts that were set.
-        columns: concepts that were read.
-        floor: the reader's own error, written below each error.
+        expected: (rows, columns) mean absolute effect in standard deviations of the label; NaN if
+            unknown.
+        actual: (rows, columns) the effect in counterfactual images, measured by the concept probe.
+        error: (rows, columns) of the measured values.
+        rows: intervened concepts.
+        columns: measured concepts.
+        floor: error of the probe itself, below each error.
 
     >>> figure = effect_matrix_figure(
     ...     expected=[[1.2, 0]], actual=[[1.1, 0.1]], error=[[0.2, 0.1]], floor=[[0.05, 0.04]],
@@ -95,7 +95,7 @@ def effect_matrix_figure(
     >>> [text.get_text() for text in figure.axes[2].texts]
     ['0.20\\n(0.05)', '0.10\\n(0.04)']
     """
-    panels = {"should move": expected, "moves": actual, "error of what is read": error}
+    panels = {"expected effect": expected, "measured effect": actual, "error": error}
     tables = {title: np.asarray(values, dtype=np.float64) for title, values in panels.items()}
     if any(table.shape != (len(rows), len(columns)) for table in tables.values()):
         raise UsageError(
@@ -106,7 +106,7 @@ def effect_matrix_figure(
     most = max(1.0, *(float(np.nanmax(table)) for table in tables.values()))
     grid = figure.subplots(1, 3, gridspec_kw={"wspace": 0.06})
     for axes, (title, table) in zip(grid, tables.items(), strict=True):
-        first, last = title == "should move", title == "error of what is read"
+        first, last = title == "expected effect", title == "error"
         texts = _two_digits(table)
         if last and floor is not None:
             floors = _two_digits(np.asarray(floor, dtype=np.float64))
@@ -116,7 +116,7 @@ def effect_matrix_figure(
             ]
         names = [f"do({name.replace('_', ' ')})" for name in rows] if first else []
         heat_map(axes, table, texts=texts, most=most, rows=names, columns=columns, letters=9)
-        more = " (reader's own)" if last and floor is not None else ""
+        more = " (of the probe itself)" if last and floor is not None else ""
         axes.set_title(title + more, loc="left", fontsize=TITLE, color=INK)
     return figure
 
@@ -135,16 +135,16 @@ def heat_map(
 
     Arguments:
         axes: to draw on.
-        values: from 0 up; NaN is left white.
-        texts: written into each cell.
-        most: the value that is darkest.
-        rows: their names, none to leave them out.
-        columns: their names, none to leave them out.
-        letters: in a line of a column's name, which is broken where it is longer.
+        values: non-negative; NaN is white.
+        texts: text of each cell.
+        most: value of the darkest shade.
+        rows: names of the rows; empty for none.
+        columns: names of the columns; empty for none.
+        letters: width at which names of columns are wrapped.
     """
     axes.imshow(values, cmap=SHADES, vmin=0, vmax=most, aspect="auto")
-    broken = [textwrap.fill(name.replace("_", " "), letters) for name in columns]
-    axes.set_xticks(range(len(columns)), broken, parse_math=False)
+    wrapped = [textwrap.fill(name.replace("_", " "), letters) for name in columns]
+    axes.set_xticks(range(len(columns)), wrapped, parse_math=False)
     shown = [name.replace("_", " ") for name in rows]
     axes.set_yticks(range(len(rows)), shown, parse_math=False)
     axes.tick_params(length=0, labelsize=LABEL, labelcolor=QUIET, top=True, bottom=False)

@@ -1,4 +1,4 @@
-"""Figures of hierarchies: which units of which layer carry something, and what."""
+"""KL divergence per latent and layer, and maps of latent layers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from disentwine.figures.style import (
 )
 
 ACTIVE = 0.01
-"""Nats from which a unit counts as active."""
+"""KL divergence in nats above which a latent is active."""
 
 ROW_HEIGHT = 74
 MAP_HEIGHT, PANEL = 900, 360
@@ -34,12 +34,12 @@ CLASSES = matplotlib.colormaps["tab10"]
 
 
 def layer_activity(activity: Sequence[ArrayLike]) -> Figure:
-    """A row of cells for each layer, a cell for each unit: the darker, the more it carries.
+    """KL divergence of each latent: a row for each layer, a cell for each latent.
 
     Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, fig. 4 and 5.
 
     Arguments:
-        activity: for each layer, from the image up, the mean KL divergence of its units in nats.
+        activity: for each layer, from the image up, the mean KL divergence of its latents in nats.
 
     >>> figure = layer_activity([[3.0, 0.001, 0.5], [0.2, 0.0]])
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
@@ -47,15 +47,15 @@ def layer_activity(activity: Sequence[ArrayLike]) -> Figure:
     >>> [text.get_text() for text in figure.axes[0].texts]
     ['3.50 nats, 2 of 3 active', '0.20 nats, 1 of 2 active']
     """
-    rows = [np.sort(np.asarray(units, dtype=np.float64))[::-1] for units in activity]
+    rows = [np.sort(np.asarray(layer, dtype=np.float64))[::-1] for layer in activity]
     if not rows or any(row.ndim != 1 or len(row) == 0 for row in rows):
-        raise UsageError("a hierarchy has at least one layer, and each layer at least one unit")
+        raise UsageError("a hierarchy has at least one layer, and each layer at least one latent")
     columns = max(map(len, rows))
     figure = new_figure(WIDTH, 150 + ROW_HEIGHT * len(rows), layout="constrained")
     axes = figure.subplots()
     scale = LogNorm(ACTIVE, max(10 * ACTIVE, *(row.max() for row in rows)))
     for i, row in enumerate(rows):
-        picture = axes.pcolormesh(
+        mesh = axes.pcolormesh(
             np.arange(len(row) + 1),
             [i + 0.08, i + 0.92],
             row.clip(ACTIVE)[None],
@@ -73,8 +73,8 @@ def layer_activity(activity: Sequence[ArrayLike]) -> Figure:
     axes.tick_params(length=0, labelsize=LABEL, labelcolor=INK)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    bar = figure.colorbar(picture, ax=axes, location="bottom", shrink=0.4, aspect=40, pad=0.04)
-    bar.set_label("KL divergence of a unit (nats)", fontsize=SMALL, color=QUIET)
+    bar = figure.colorbar(mesh, ax=axes, location="bottom", shrink=0.4, aspect=40, pad=0.04)
+    bar.set_label("KL divergence per latent (nats)", fontsize=SMALL, color=QUIET)
     bar.ax.tick_params(labelsize=SMALL, labelcolor=QUIET, color=QUIET)
     bar.outline.set_visible(False)
     return figure
@@ -87,27 +87,28 @@ def activity_over_training(
     layers: Mapping[str, Sequence[int]],
     across: str = "epochs",
 ) -> Figure:
-    """A panel for each model: a row of cells for each unit, its KL divergence as training goes on.
+    """KL divergence of each latent over training: a panel for each model, a row for each latent.
 
-    The layer next to the image is at the bottom, and each layer's busiest unit in the end too; a
-    line parts the layers. Units that stay white carry nothing.
+    The layer next to the image is at the bottom. Within a layer, latents are sorted by their final KL
+    divergence, the most informative at the bottom; lines separate the layers. White latents are
+    inactive.
 
     Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, fig. 4.
 
     Arguments:
-        activity: for each model (times, units) in nats.
-        at: for each model when, such as the epochs, (times,).
-        layers: for each model the layer of each unit, from 1.
-        across: what the horizontal axis is.
+        activity: for each model (times, latents) in nats.
+        at: for each model the times, such as epochs, (times,).
+        layers: for each model the layer of each latent, from 1.
+        across: label of the horizontal axis.
 
     >>> figure = activity_over_training(
     ...     {"vae": [[0.1, 0.0], [2.0, 0.1]]}, at={"vae": [0, 10]}, layers={"vae": [1, 2]})
     >>> figure.axes[0].get_title(loc="left")
-    'vae: 2 of 2 units active'
+    'vae: 2 of 2 latents active'
     """
     tables = {name: np.asarray(table, dtype=np.float64) for name, table in activity.items()}
     if not tables or any(table.ndim != 2 for table in tables.values()):
-        raise UsageError("give for each of at least one model a table (times, units)")
+        raise UsageError("give for each of at least one model a table (times, latents)")
     figure = new_figure(WIDTH, MAP_HEIGHT, layout="constrained")
     grid = figure.subplots(1, len(tables), squeeze=False)[0]
     most = max(table.max() for table in tables.values())
@@ -116,31 +117,29 @@ def activity_over_training(
         times, of = np.asarray(at[name], dtype=np.float64), np.asarray(layers[name])
         if table.shape != (len(times), len(of)):
             raise UsageError(
-                f"{name}: {len(times)} times and {len(of)} units do not fit activity {table.shape}"
+                f"{name}: {len(times)} times and {len(of)} latents do not fit activity {table.shape}"
             )
         order = np.lexsort((-table[-1], of))
-        # A cell reaches from its own time half way to its neighbours'.
+        # A cell extends half way to the neighbouring times.
         middles = (times[1:] + times[:-1]) / 2
         edges = [times[0], *middles, times[-1]] if len(times) > 1 else [times[0], times[0] + 1]
-        picture = axes.pcolormesh(
+        mesh = axes.pcolormesh(
             edges, np.arange(len(of) + 1), table[:, order].T.clip(ACTIVE), cmap=SHADES, norm=scale
         )
         starts = np.flatnonzero(np.diff(of[order], prepend=0))
         axes.hlines(starts[1:], edges[0], edges[-1], color=INK, linewidth=0.8)
         ends = np.append(starts[1:], len(of))
         axes.set_yticks((starts + ends) / 2, [str(of[order][start]) for start in starts])
-        alive = int((table[-1] > ACTIVE).sum())
-        title = f"{name}: {alive} of {len(of)} units active"
+        active = int((table[-1] > ACTIVE).sum())
+        title = f"{name}: {active} of {len(of)} latents active"
         axes.set_title(title, loc="left", fontsize=LABEL, color=INK, parse_math=False)
         axes.set_xlabel(across, fontsize=SMALL, color=QUIET)
         axes.tick_params(length=0, labelsize=SMALL, labelcolor=QUIET)
         for spine in axes.spines.values():
             spine.set(color=HAIRLINE, linewidth=0.8)
     grid[0].set_ylabel("layer", fontsize=SMALL, color=QUIET)
-    bar = figure.colorbar(
-        picture, ax=list(grid), location="bottom", shrink=0.3, aspect=40, pad=0.02
-    )
-    bar.set_label("KL divergence of a unit (nats)", fontsize=SMALL, color=QUIET)
+    bar = figure.colorbar(mesh, ax=list(grid), location="bottom", shrink=0.3, aspect=40, pad=0.02)
+    bar.set_label("KL divergence per latent (nats)", fontsize=SMALL, color=QUIET)
     bar.ax.tick_params(labelsize=SMALL, labelcolor=QUIET, color=QUIET)
     bar.outline.set_visible(False)
     return figure
@@ -149,14 +148,14 @@ def activity_over_training(
 def layer_maps(
     points: Mapping[str, Sequence[ArrayLike]], classes: ArrayLike, *, names: Sequence[str]
 ) -> Figure:
-    """A row for each model, a panel for each layer: images as points, coloured by their class.
+    """Two-dimensional maps of images, coloured by class: a row for each model, a panel for each layer.
 
     Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, fig. 6.
 
     Arguments:
-        points: for each model and each of its layers, from the image up, (n, 2) such as the first two
-            principal components of its latents.
-        classes: (n,) the class of each image, from 0.
+        points: for each model and each of its layers, from the image up, (n, 2), such as the first two
+            principal components of the latents.
+        classes: (n,) class of each image, from 0.
         names: of the classes.
 
     >>> flat = np.zeros((4, 2))

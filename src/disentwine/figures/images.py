@@ -1,4 +1,4 @@
-"""Image pairs, grids, rows; image mosaic renderer."""
+"""Image grids, pairs, rows and latent traversals."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ UInt8Array = NDArray[np.uint8]
 GAP, GROUP_GAP, LARGEST_SCALE = 10, 34, 6
 
 LINE = 27
-"""Pixels that a line of a label needs."""
+"""Height of a line of a label in pixels."""
 
 BORDER = tuple(int(HAIRLINE[i : i + 2], 16) for i in (1, 3, 5))
 
 
 def as_colour(images: UInt8Array) -> UInt8Array:
-    """(..., 1, 2, 3 or 4 channels) to (..., 3); transparency is laid on white.
+    """(..., 1, 2, 3 or 4 channels) to (..., 3); transparency is composited on white.
 
     >>> as_colour(np.zeros((5, 8, 8, 1), np.uint8)).shape
     (5, 8, 8, 3)
@@ -40,7 +40,7 @@ def as_colour(images: UInt8Array) -> UInt8Array:
 
 
 def resize_to(images: UInt8Array, width: int) -> UInt8Array:
-    """Enlarge (..., h, w, 3) by a whole factor, or shrink it by one, to about `width` pixels.
+    """Resize (..., h, w, 3) by a whole factor to about `width` pixels.
 
     >>> resize_to(np.zeros((64, 64, 3), np.uint8), 180).shape
     (192, 192, 3)
@@ -70,17 +70,17 @@ def mosaic(
     gap: int = GAP,
     group: int | None = None,
 ) -> Figure:
-    """A table of images with labels at its left, on its top or above each image.
+    """A table of images with labels of rows, of columns and of images.
 
     Arguments:
         images: (rows, columns, height, width, channels).
-        row_labels: one for each row; a second line is drawn quieter.
-        column_labels: one for each column, or for each group of them.
+        row_labels: one for each row; a second line is grey.
+        column_labels: one for each column, or for each group of columns.
         titles: one for each image, row by row.
-        shown: how many places hold an image, row by row; the rest stay empty.
-        width: of the figure, in pixels, about.
+        shown: number of images, row by row; the remaining places are empty.
+        width: approximate width of the figure in pixels.
         gap: between images, in pixels.
-        group: so many columns stand together, apart from the next.
+        group: number of columns in a group; groups are set apart.
 
     >>> figure = mosaic(np.zeros((2, 3, 8, 8, 1), np.uint8), row_labels=["a", "b"])
     >>> len(figure.axes)
@@ -138,7 +138,7 @@ def _write_label(axes: Axes, x: float, y: float, label: str) -> None:
 
 
 def _write(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
-    # A user's label may hold dollar signs, which matplotlib would take for mathematics.
+    # Labels may contain dollar signs, which matplotlib would parse as mathematics.
     quiet: dict[str, Any] = {"size": SMALL, "color": QUIET}
     axes.text(x, y, text, parse_math=False, **(quiet | style))
 
@@ -149,14 +149,14 @@ def _text_width(label: str) -> int:
 
 
 def image_pairs(originals: UInt8Array, reconstructions: UInt8Array) -> Figure:
-    """Originals above their reconstructions above what differs, darker where it differs more.
+    """Originals, their reconstructions, and the differences (darker is larger).
 
     Arguments:
         originals: (n, height, width, channels).
         reconstructions: of the same shape.
 
-    >>> pictures = np.zeros((6, 8, 8, 3), np.uint8)
-    >>> len(image_pairs(pictures, pictures).axes)
+    >>> images = np.zeros((6, 8, 8, 3), np.uint8)
+    >>> len(image_pairs(images, images).axes)
     1
     """
     if originals.shape != reconstructions.shape:
@@ -172,7 +172,7 @@ def image_pairs(originals: UInt8Array, reconstructions: UInt8Array) -> Figure:
 
 
 def image_grid(images: UInt8Array, columns: int, titles: Sequence[str] | None = None) -> Figure:
-    """Images row by row.
+    """A grid of images, row by row.
 
     Arguments:
         images: (n, height, width, channels).
@@ -191,12 +191,12 @@ def image_grid(images: UInt8Array, columns: int, titles: Sequence[str] | None = 
 
 
 def traversals(images: UInt8Array, values: Sequence[float], labels: Sequence[str]) -> Figure:
-    """What each unit of a code does: one row a unit, its value rising from left to right.
+    """Latent traversals: a row for each latent, its value increasing from left to right.
 
     Arguments:
-        images: (units, values, height, width, channels).
-        values: what each column stands for, in standard deviations.
-        labels: the name of each unit; a second line is drawn quieter.
+        images: (latents, values, height, width, channels).
+        values: value of each column in standard deviations.
+        labels: name of each latent; a second line is grey.
 
     >>> figure = traversals(np.zeros((2, 3, 8, 8, 1), np.uint8), [-2, 0, 2], ["z0", "z1"])
     >>> [text.get_text() for text in figure.axes[0].texts][1:]  # doctest: +ELLIPSIS
@@ -216,13 +216,13 @@ def labelled_rows(
     *,
     group: int | None = None,
 ) -> Figure:
-    """Rows of images with a label each.
+    """Rows of images, each with a label.
 
     Arguments:
         images: (rows, columns, height, width, channels).
-        labels: a name for each row; a second line is drawn quieter.
-        columns: what is written above them.
-        group: so many columns stand together, under one of these.
+        labels: a name for each row; a second line is grey.
+        columns: labels of the columns, or of groups of columns.
+        group: number of columns in a group.
 
     >>> figure = labelled_rows(np.zeros((2, 3, 8, 8, 1), np.uint8), ["do(angle)", "truth"])
     >>> [text.get_text() for text in figure.axes[0].texts]

@@ -1,4 +1,4 @@
-"""What all figures share: colours that everybody can tell apart, text sizes, thin lines."""
+"""Shared style of figures: colour-blind safe palette, text sizes, PNG output."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from matplotlib.figure import Figure
 
 DPI = 150
 WIDTH = 1840
-"""Pixels: twice the width of the report's column, so that figures are sharp on fine screens."""
+"""Pixels: twice the width of the report's column, for high-resolution screens."""
 
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, AMBER = "#56B4E9", "#E69F00"
-"""From the palette of M. Okabe and K. Ito, 2008."""
+"""Palette of M. Okabe and K. Ito, 2008."""
 
 INK, QUIET, HAIRLINE, PAPER = "#22262B", "#6B7280", "#D5D9DF", "#FFFFFF"
 TITLE, LABEL, SMALL = 12.5, 11.0, 10.0
 """Text sizes in points."""
 
 LETTER, KEY = 0.58, 4.5
-"""Widths in a legend, in sizes of its text: of a letter, mostly, and of a key with the space around it."""
+"""Widths in a legend relative to its text size: of a letter, and of a key with its margins."""
 
 Layout = Literal["constrained"] | None
 
 
 def new_figure(width: float, height: float, *, layout: Layout = None) -> Figure:
-    """A white figure of a size in pixels, outside of pyplot's state."""
+    """A white figure with a size in pixels, independent of pyplot's state."""
     return Figure(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor=PAPER, layout=layout)
 
 
 def tidy(axes: Axes) -> None:
-    """Two thin spines, quiet ticks and a faint grid."""
+    """Style axes: two thin spines, grey ticks and a faint grid."""
     axes.set_facecolor(PAPER)
     for side, spine in axes.spines.items():
         spine.set_visible(side in ("left", "bottom"))
@@ -48,11 +48,11 @@ def tidy(axes: Axes) -> None:
 
 
 def legend_above(figure: Figure, handles: Mapping[str, Any]) -> None:
-    """Name what is drawn above all panels, in as few lines as its width allows.
+    """Add one legend above all panels, in as few lines as possible.
 
     Arguments:
-        figure: one of constrained layout.
-        handles: what stands for each name.
+        figure: with constrained layout.
+        handles: legend handle for each name.
     """
     names = list(handles)
     room = figure.get_figwidth() * 72 / LABEL
@@ -74,7 +74,7 @@ def legend_above(figure: Figure, handles: Mapping[str, Any]) -> None:
 
 
 def _columns(n: int, columns: int) -> list[range]:
-    """How a legend fills its columns: one after the other, the first ones with one more.
+    """Entries of each legend column, as matplotlib distributes them.
 
     >>> _columns(5, 3)
     [range(0, 2), range(2, 4), range(4, 5)]
@@ -85,14 +85,14 @@ def _columns(n: int, columns: int) -> list[range]:
 
 
 def to_png_bytes(figure: Figure) -> bytes:
-    """The figure as a PNG, the same bytes for the same figure."""
+    """The figure as a PNG; equal figures give equal bytes."""
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=DPI)
     return buffer.getvalue()
 
 
 def save_figure(figure: Figure, path: str | Path) -> Path:
-    """Write the figure as a PNG and return where it is."""
+    """Write the figure as a PNG and return its path."""
     path = Path(path)
     path.write_bytes(to_png_bytes(figure))
     return path

@@ -1,4 +1,4 @@
-"""What discriminators and those they judge minimise, as functions of logits."""
+"""GAN losses, R1 gradient penalty, and permutation of latent dimensions."""
 
 from __future__ import annotations
 
@@ -9,51 +9,51 @@ import torch.nn.functional as F
 from torch import Tensor
 
 SLOPE_EVERY = 8
-"""Steps between two penalties of the slope, one of which costs more than all the rest of a step."""
+"""Steps between two gradient penalties, each of which costs more than the rest of a step."""
 
 
-def discriminator_loss(true: Tensor, false: Tensor) -> Tensor:
-    r"""$-\tfrac12 [\log D(x) + \log(1 - D(\tilde x))]$ with D = sigmoid(logit), the cross-entropy of telling
-    samples of p from those of q; its optimum is the logit $\log p(x) - \log q(x)$.
+def discriminator_loss(real: Tensor, fake: Tensor) -> Tensor:
+    r"""Cross-entropy of a discriminator, $-\tfrac12 [\log D(x) + \log(1 - D(\tilde x))]$ with
+    D = sigmoid(logit). The optimal logit is the log density ratio $\log p(x) - \log q(x)$.
 
     Reference: Generative Adversarial Networks, I. Goodfellow et al., 2014, eq. 1.
 
     Arguments:
-        true: (n,) logits of samples of p.
-        false: (n,) logits of samples of q.
+        real: (n,) logits of samples of p.
+        fake: (n,) logits of samples of q.
 
     Returns:
-        (n,) nats; log 2 where nothing is told apart.
+        (n,) nats; log 2 at chance level.
 
     >>> discriminator_loss(torch.zeros(2), torch.zeros(2))
     tensor([0.6931, 0.6931])
     """
-    return 0.5 * (F.softplus(-true) + F.softplus(false))
+    return 0.5 * (F.softplus(-real) + F.softplus(fake))
 
 
-def generator_loss(false: Tensor) -> Tensor:
-    r"""$-\log D(\tilde x)$, whose slope does not vanish where the discriminator is sure.
+def generator_loss(fake: Tensor) -> Tensor:
+    r"""Non-saturating loss of a generator, $-\log D(\tilde x)$.
 
     Reference: Generative Adversarial Networks, I. Goodfellow et al., 2014, section 3.
 
     Arguments:
-        false: (n,) logits of what is to pass for true.
+        fake: (n,) logits of generated samples.
 
     >>> generator_loss(torch.tensor([0.0, -3.0]))
     tensor([0.6931, 3.0486])
     """
-    return F.softplus(-false)
+    return F.softplus(-fake)
 
 
-def slope_penalty(judge: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    r"""$R_1 = \tfrac12 \|\nabla_x D(x)\|^2$ at true samples, which makes the game come to rest.
+def slope_penalty(discriminator: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    r"""R1 gradient penalty at real samples, $R_1 = \tfrac12 \|\nabla_x D(x)\|^2$; it makes training converge.
 
     Reference: Which Training Methods for GANs do actually Converge?, L. Mescheder, A. Geiger and
     S. Nowozin, 2018, eq. 9.
 
     Arguments:
-        judge: logits (n,) of samples, each of its own sample alone.
-        x: (n, ...) true samples.
+        discriminator: maps samples to logits (n,), each of its own sample only.
+        x: (n, ...) real samples.
 
     Returns:
         (n,).
@@ -61,24 +61,27 @@ def slope_penalty(judge: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     >>> slope_penalty(lambda x: 3 * x[:, 0], torch.zeros(2, 5))
     tensor([4.5000, 4.5000])
     """
-    # Validation runs without gradients, but this one is part of the value.
-    learning = torch.is_grad_enabled()
+    # Validation disables gradients, but the penalty is a gradient.
+    training = torch.is_grad_enabled()
     with torch.enable_grad():
         x = x.detach().requires_grad_()
-        (slope,) = torch.autograd.grad(judge(x).sum(), x, create_graph=learning)
+        (slope,) = torch.autograd.grad(discriminator(x).sum(), x, create_graph=training)
     return 0.5 * slope.square().flatten(1).sum(1)
 
 
-def lazy_slope_penalty(judge: Callable[[Tensor], Tensor], x: Tensor, *, step: int) -> Tensor:
-    r"""$k R_1$ in every k-th step and 0 in the others: as much on average, at a fraction of the cost.
+def lazy_slope_penalty(
+    discriminator: Callable[[Tensor], Tensor], x: Tensor, *, step: int
+) -> Tensor:
+    r"""Lazy R1 regularization: $k R_1$ in every k-th step and 0 in the others.
 
-    Where nothing is learnt it is $R_1$ itself, so that validation does not depend on the step.
+    The mean is that of $R_1$, at a fraction of the cost. Without gradients the result is $R_1$ itself,
+    so that validation does not depend on the step.
 
     Reference: Analyzing and Improving the Image Quality of StyleGAN, T. Karras et al., 2020, section 3.1.
 
     Arguments:
-        judge, x: as for `slope_penalty`.
-        step: of the training.
+        discriminator, x: as for `slope_penalty`.
+        step: training step.
 
     Returns:
         (n,).
@@ -87,12 +90,14 @@ def lazy_slope_penalty(judge: Callable[[Tensor], Tensor], x: Tensor, *, step: in
     [4.0, 0.0]
     """
     if not torch.is_grad_enabled():
-        return slope_penalty(judge, x)
-    return SLOPE_EVERY * slope_penalty(judge, x) if step % SLOPE_EVERY == 0 else x.new_zeros(len(x))
+        return slope_penalty(discriminator, x)
+    if step % SLOPE_EVERY:
+        return x.new_zeros(len(x))
+    return SLOPE_EVERY * slope_penalty(discriminator, x)
 
 
 def permute_dimensions(z: Tensor) -> Tensor:
-    r"""Shuffle each dimension over the batch by itself: a sample of $\prod_j q(z_j)$ from samples of q(z).
+    r"""Permute each dimension over the batch: samples of $\prod_j q(z_j)$ from samples of q(z).
 
     Reference: Disentangling by Factorising, H. Kim and A. Mnih, 2018, algorithm 1.
 

@@ -1,6 +1,6 @@
-r"""Penalties on the moments of the inferred prior $q(z) = \mathbb{E}_{p(x)} q(z|x)$, as DIP-VAE has them.
+r"""Moment penalties of DIP-VAE on the inferred prior $q(z) = \mathbb{E}_{p(x)} q(z|x)$.
 
-Moments are those of the batch, its images weighing 1/n each.
+Moments are estimated from the batch.
 
 Reference: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
 A. Kumar, P. Sattigeri and A. Balakrishnan, 2018.
@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 def covariance_of_means(mean: Tensor) -> Tensor:
-    r"""$\mathrm{Cov}_{p(x)}[\mu(x)]$, which DIP-VAE-I pulls towards the identity.
+    r"""Covariance of the posterior means, $\mathrm{Cov}_{p(x)}[\mu(x)]$, for DIP-VAE-I.
 
     Reference: Kumar et al., 2018, eq. 6.
 
@@ -28,15 +28,14 @@ def covariance_of_means(mean: Tensor) -> Tensor:
             [2., 4.]])
     """
     centred = mean - mean.mean(0)
-    with torch.autocast(
-        mean.device.type, enabled=False
-    ):  # which would halve the digits of a product
+    # In half precision the product would lose half of its digits.
+    with torch.autocast(mean.device.type, enabled=False):
         return centred.T @ centred / len(mean)
 
 
-def covariance_of_codes(mean: Tensor, log_variance: Tensor) -> Tensor:
-    r"""$\mathrm{Cov}_{q(z)}[z] = \mathbb{E}_{p(x)}[\Sigma(x)] + \mathrm{Cov}_{p(x)}[\mu(x)]$ with
-    $\Sigma = \mathrm{diag}(\sigma^2)$, which DIP-VAE-II pulls towards the identity.
+def covariance_of_latents(mean: Tensor, log_variance: Tensor) -> Tensor:
+    r"""Covariance of the latents, $\mathrm{Cov}_{q(z)}[z] = \mathbb{E}_{p(x)}[\Sigma(x)]
+    + \mathrm{Cov}_{p(x)}[\mu(x)]$ with $\Sigma = \mathrm{diag}(\sigma^2)$, for DIP-VAE-II.
 
     Reference: Kumar et al., 2018, eq. 5 and 7.
 
@@ -47,7 +46,7 @@ def covariance_of_codes(mean: Tensor, log_variance: Tensor) -> Tensor:
     Returns:
         (d, d).
 
-    >>> covariance_of_codes(torch.tensor([[1.0, 2.0], [-1.0, -2.0]]), torch.zeros(2, 2))
+    >>> covariance_of_latents(torch.tensor([[1.0, 2.0], [-1.0, -2.0]]), torch.zeros(2, 2))
     tensor([[2., 2.],
             [2., 5.]])
     """
@@ -55,7 +54,7 @@ def covariance_of_codes(mean: Tensor, log_variance: Tensor) -> Tensor:
 
 
 def off_diagonal_penalty(covariance: Tensor) -> Tensor:
-    r"""$\sum_{i \neq j} C_{ij}^2$, weighed by $\lambda_{od}$.
+    r"""Off-diagonal penalty $\sum_{i \neq j} C_{ij}^2$, with weight $\lambda_{od}$.
 
     Reference: Kumar et al., 2018, eq. 6 and 7.
 
@@ -63,7 +62,7 @@ def off_diagonal_penalty(covariance: Tensor) -> Tensor:
         covariance: C, (d, d).
 
     Returns:
-        One number.
+        Scalar.
 
     >>> off_diagonal_penalty(torch.tensor([[7.0, 1.0], [1.0, 7.0]]))
     tensor(2.)
@@ -72,7 +71,7 @@ def off_diagonal_penalty(covariance: Tensor) -> Tensor:
 
 
 def diagonal_penalty(covariance: Tensor) -> Tensor:
-    r"""$\sum_i (C_{ii} - 1)^2$, weighed by $\lambda_d$.
+    r"""Diagonal penalty $\sum_i (C_{ii} - 1)^2$, with weight $\lambda_d$.
 
     Reference: Kumar et al., 2018, eq. 6 and 7.
 
@@ -80,7 +79,7 @@ def diagonal_penalty(covariance: Tensor) -> Tensor:
         covariance: C, (d, d).
 
     Returns:
-        One number.
+        Scalar.
 
     >>> diagonal_penalty(torch.tensor([[3.0, 9.0], [9.0, 1.0]]))
     tensor(4.)
@@ -89,12 +88,12 @@ def diagonal_penalty(covariance: Tensor) -> Tensor:
 
 
 def third_moments(mean: Tensor, log_variance: Tensor) -> Tensor:
-    r"""$m_i = \mathbb{E}_{q(z)}[\bar z_i^3]$ with $\bar z = z - \mathbb{E}_{q(z)}[z]$, for each dimension.
+    r"""Third central moments $m_i = \mathbb{E}_{q(z)}[\bar z_i^3]$, $\bar z = z - \mathbb{E}_{q(z)}[z]$.
 
-    Given x, a dimension is Gaussian, so with $\bar\mu = \mu - \mathbb{E}[\mu]$ this is
-    $\mathbb{E}[\bar\mu_i^3] + 3\,\mathbb{E}[\sigma_i^2 \bar\mu_i]$: no sampling.
+    Given x, each latent is Gaussian, so with $\bar\mu = \mu - \mathbb{E}[\mu]$ the moment has the closed
+    form $\mathbb{E}[\bar\mu_i^3] + 3\,\mathbb{E}[\sigma_i^2 \bar\mu_i]$.
 
-    Reference: Kumar et al., 2018, the end of section 2.2.
+    Reference: Kumar et al., 2018, end of section 2.2.
 
     Arguments:
         mean: $\mu$, (n, d).
@@ -111,20 +110,20 @@ def third_moments(mean: Tensor, log_variance: Tensor) -> Tensor:
 
 
 def third_moment_penalty(mean: Tensor, log_variance: Tensor) -> Tensor:
-    r"""$\sum_i m_i^2$, 0 for the prior, weighed by $\lambda_3$.
+    r"""Penalty $\sum_i m_i^2$ on the third moments, with weight $\lambda_3$; zero for the prior.
 
     The paper penalises "the l2-norm of third order central moments"; as for its covariances, this is
-    the square. Those of several dimensions together are left out: of the thousand moments of ten
-    dimensions a batch of 400 tells little but noise, which $\lambda_3 = 200$ would make hundreds of nats.
+    the square. Mixed moments are left out: a batch of 400 estimates the thousand moments of ten
+    dimensions with so much noise that $\lambda_3 = 200$ would add hundreds of nats.
 
-    Reference: Kumar et al., 2018, the end of section 2.2 and section 4.
+    Reference: Kumar et al., 2018, end of section 2.2 and section 4.
 
     Arguments:
         mean: $\mu$, (n, d).
         log_variance: $\log \sigma^2$, (n, d).
 
     Returns:
-        One number.
+        Scalar.
 
     >>> third_moment_penalty(torch.tensor([[2.0], [-1.0], [-1.0]]), torch.zeros(3, 1))
     tensor(4.)

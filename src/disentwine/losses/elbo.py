@@ -1,4 +1,4 @@
-"""Pixel likelihoods, KL to N(0,1); IWAE bound, Gaussian density, KL."""
+"""Pixel likelihoods, Gaussian densities and KL divergences, importance-weighted bound."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 EXACT = 40.0
-"""Beyond it softplus(l) and l are the same number, also with 64 bits."""
+"""Above it softplus(l) equals l, also in double precision."""
 
 
 def bernoulli_log_likelihood(x: Tensor, logits: Tensor) -> Tensor:
@@ -35,8 +35,11 @@ def bernoulli_log_likelihood(x: Tensor, logits: Tensor) -> Tensor:
 
 
 class _BernoulliNats(torch.autograd.Function):
-    r"""$\mathrm{softplus}(l) - x l$ of each pixel, whose slope is $\sigma(l) - x$: with fewer passes over
-    the pixels than `F.binary_cross_entropy_with_logits` makes, in two thirds of its time."""
+    r"""Negative log-likelihood $\mathrm{softplus}(l) - x l$ of each pixel, with gradient $\sigma(l) - x$.
+
+    It makes fewer passes over the pixels than `F.binary_cross_entropy_with_logits` and takes two thirds
+    of its time.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, logits: Tensor) -> Tensor:
@@ -45,12 +48,12 @@ class _BernoulliNats(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
         x, logits = ctx.saved_tensors
         for_x, for_logits = ctx.needs_input_grad
         return (
-            -logits * slope if for_x else None,
-            logits.sigmoid().sub_(x).mul_(slope) if for_logits else None,
+            -logits * gradient if for_x else None,
+            logits.sigmoid().sub_(x).mul_(gradient) if for_logits else None,
         )
 
 
@@ -97,7 +100,7 @@ def kl_to_standard_normal(mean: Tensor, log_variance: Tensor) -> Tensor:
 def importance_weighted_bound(log_weights: Tensor) -> Tensor:
     r"""$\mathcal{L}_K = \log \frac1K \sum_{k=1}^K w_k \le \log p(x)$, $w_k = \frac{p(x, z_k)}{q(z_k|x)}$.
 
-    With one sample it is the usual bound's one-sample estimate; in expectation it rises with K.
+    With one sample it is the one-sample estimate of the ELBO; its expectation increases with K.
 
     Reference: Importance Weighted Autoencoders, Y. Burda, R. Grosse and R. Salakhutdinov, 2016, eq. 8.
 
@@ -115,7 +118,7 @@ def importance_weighted_bound(log_weights: Tensor) -> Tensor:
 
 def gaussian_log_density(z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
     r"""$\log \mathcal{N}(z; \mu, \sigma^2) = -\tfrac12\big((z - \mu)^2 \sigma^{-2} + \log\sigma^2
-    + \log 2\pi\big)$ of each number, in the shape of `z`.
+    + \log 2\pi\big)$ of each element, in the shape of `z`.
 
     >>> gaussian_log_density(torch.zeros(2), torch.zeros(2), torch.zeros(2))
     tensor([-0.9189, -0.9189])

@@ -1,4 +1,4 @@
-"""HSIC and permutation test; IMQ and RBF kernels; MMD."""
+"""MMD and HSIC, their kernels, and a permutation test of independence."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ SCALES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 def inverse_multiquadratic(x: Tensor, y: Tensor) -> Tensor:
-    r"""$k(x, y) = \sum_s \frac{C_s}{C_s + \|x - y\|^2}$ with $C_s = 2 d s$: the expected squared distance
-    of two draws from the prior, times each scale s of `SCALES`.
+    r"""Inverse multiquadratic kernel $k(x, y) = \sum_s \frac{C_s}{C_s + \|x - y\|^2}$, $C_s = 2 d s$.
+
+    2 d is the expected squared distance of two samples of the prior; s are the scales of `SCALES`.
 
     Reference: Wasserstein Auto-Encoders, I. Tolstikhin et al., 2018, section 4.
 
@@ -34,7 +35,8 @@ def inverse_multiquadratic(x: Tensor, y: Tensor) -> Tensor:
 
 
 def gaussian(x: Tensor, y: Tensor) -> Tensor:
-    r"""$k(x, y) = \exp(-\|x - y\|^2 / 2 d)$, as wide as two draws from the prior are apart.
+    r"""Gaussian kernel $k(x, y) = \exp(-\|x - y\|^2 / 2 d)$; 2 d is the expected squared distance of two
+    samples of the prior.
 
     Reference: A Kernel Two-Sample Test, A. Gretton et al., 2012, section 8.
 
@@ -52,33 +54,32 @@ def gaussian(x: Tensor, y: Tensor) -> Tensor:
 
 
 def squared_distances(x: Tensor, y: Tensor) -> Tensor:
-    """(n, m) of rows (n, d) and (m, d)."""
-    # Not by |x|^2 + |y|^2 - 2xy, which loses close pairs in float32.
+    """Squared distances (n, m) between rows (n, d) and (m, d)."""
+    # Not |x|^2 + |y|^2 - 2xy, which is inaccurate for close pairs in float32.
     return (x[:, None] - y).square().sum(2)
 
 
 AT_ONCE = 2**18
+"""Elements of permuted kernels in memory at a time, so that they fit into the processor's cache."""
 
 ROUNDING = 1e-14
-"""Of a mean of products of kernels, which are at most 1, in double precision."""
-
-
-"""Numbers of permuted kernels that are held at a time: no more than the processor has close at hand."""
+"""Rounding error of a mean of products of kernels, which are at most 1, in double precision."""
 
 
 def hsic(x: Tensor, y: Tensor) -> Tensor:
-    r"""$\frac{1}{n^2} \sum_{i,j} k_{ij} l_{ij} + \frac{1}{n^4} \sum_{i,j,q,r} k_{ij} l_{qr}
-    - \frac{2}{n^3} \sum_{i,j,q} k_{ij} l_{iq}$, 0 in the limit if and only if x and y are independent;
-    k and l are Gaussian kernels, made for codes of variance 1.
+    r"""Hilbert-Schmidt independence criterion (HSIC) with Gaussian kernels k and l,
+    $\frac{1}{n^2} \sum_{i,j} k_{ij} l_{ij} + \frac{1}{n^4} \sum_{i,j,q,r} k_{ij} l_{qr}
+    - \frac{2}{n^3} \sum_{i,j,q} k_{ij} l_{iq}$.
 
-    Never below 0, and above it by about 1/n where x and y are independent.
+    In the limit it is 0 if and only if x and y are independent. The estimate is never below 0, and about
+    1/n for independent x and y. The kernel widths assume latents of variance 1.
 
     References: Information Constraints on Auto-Encoding Variational Bayes, R. Lopez et al., 2018, eq. 5;
     Measuring Statistical Dependence with Hilbert-Schmidt Norms, A. Gretton et al., 2005, eq. 9.
 
     Arguments:
         x: (n, d).
-        y: (n, e), the row of each row of x.
+        y: (n, e), paired with x.
 
     >>> x = torch.tensor([[-1.0], [1.0]])
     >>> hsic(x, x)  # (1 - exp(-2))^2 / 4
@@ -90,12 +91,12 @@ def hsic(x: Tensor, y: Tensor) -> Tensor:
 
 
 class IndependenceTest(NamedTuple):
-    """What a permutation test of independence found.
+    """Result of a permutation test of independence.
 
     Arguments:
-        p_value: how often shuffled pairs seem at least as dependent, the pairs themselves counted.
-        statistic: the criterion of the pairs.
-        floor: its mean over shuffled pairs.
+        p_value: fraction of permutations with a statistic at least as large, counting the identity.
+        statistic: HSIC of the pairs.
+        floor: mean HSIC of permuted pairs, the chance level.
     """
 
     p_value: float
@@ -107,23 +108,23 @@ class IndependenceTest(NamedTuple):
 def independence_test(
     x: Tensor, y: Tensor, *, permutations: int = 199, seed: int = 0
 ) -> IndependenceTest:
-    """Whether the rows of x depend on those of y: their criterion, against that of shuffled pairs.
+    """Permutation test of the independence of paired rows x and y, with HSIC as the statistic.
 
-    Columns are standardised first, so that units do not matter. The test is exact: of independent
-    pairs a share p has a p-value of p or less, for every p that is a multiple of 1 / (permutations + 1).
+    Columns are standardised first. The test is exact: for independent pairs, a p-value of p or less has
+    probability p for every p that is a multiple of 1 / (permutations + 1).
 
     Reference: A Kernel Statistical Test of Independence, A. Gretton et al., 2007, section 3.
 
     Arguments:
         x: (n, d).
         y: (n, e).
-        permutations: how many shuffles.
-        seed: of the shuffles.
+        permutations: number of permutations.
+        seed: of the permutations.
 
-    >>> draws = torch.randn(2, 100, 3, generator=torch.Generator().manual_seed(0))
-    >>> independence_test(draws[0], draws[1]).p_value > 0.05
+    >>> x, y = torch.randn(2, 100, 3, generator=torch.Generator().manual_seed(0))
+    >>> independence_test(x, y).p_value > 0.05
     True
-    >>> independence_test(draws[0], draws[0] ** 2).p_value
+    >>> independence_test(x, x**2).p_value
     0.005
     """
     if x.ndim != 2 or y.ndim != 2 or len(x) != len(y) or len(x) < 2:
@@ -144,7 +145,7 @@ def independence_test(
         ]
     )
     statistic = (k * l).mean()
-    # Sums in another order differ in the last digits, which must not break ties, at 0 neither.
+    # Sums in another order differ in the last digits, which must not break ties, even at 0.
     as_large = int((shuffled >= statistic - 1e-9 * statistic.abs() - ROUNDING).sum())
     return IndependenceTest(
         (1 + as_large) / (1 + permutations), statistic.item(), shuffled.mean().item()
@@ -152,12 +153,12 @@ def independence_test(
 
 
 def _centred(k: Tensor) -> Tensor:
-    """$HkH$ with $H = I - 1/n$: rows and columns of mean 0."""
+    """Centred kernel $HkH$ with $H = I - 1/n$."""
     return k - k.mean(0, keepdim=True) - k.mean(1, keepdim=True) + k.mean()
 
 
 def _standardised(x: Tensor) -> Tensor:
-    """Columns of mean 0 and variance 1, in double precision; a constant one is 0."""
+    """Columns of mean 0 and variance 1 in double precision; constant columns are 0."""
     x = x.double()
     centred = x - x.mean(0)
     scale = centred.square().mean(0).sqrt()
@@ -165,11 +166,11 @@ def _standardised(x: Tensor) -> Tensor:
 
 
 def mmd(x: Tensor, y: Tensor) -> Tensor:
-    r"""$\frac{1}{n(n-1)} \sum_{i \neq j} k(x_i, x_j) + \frac{1}{m(m-1)} \sum_{i \neq j} k(y_i, y_j)
-    - \frac{2}{nm} \sum_{i,j} k(x_i, y_j)$ with the inverse multiquadratic kernel: 0 in the mean when both
-    come from one distribution.
+    r"""Maximum mean discrepancy (MMD) with the inverse multiquadratic kernel,
+    $\frac{1}{n(n-1)} \sum_{i \neq j} k(x_i, x_j) + \frac{1}{m(m-1)} \sum_{i \neq j} k(y_i, y_j)
+    - \frac{2}{nm} \sum_{i,j} k(x_i, y_j)$.
 
-    Being unbiased, it is below 0 about as often as above when the two do agree.
+    The estimate is unbiased: if both distributions are equal, its mean is 0 and it is often negative.
 
     References: Wasserstein Auto-Encoders, I. Tolstikhin, O. Bousquet, S. Gelly and B. Schoelkopf, 2018,
     algorithm 2; A Kernel Two-Sample Test, A. Gretton et al., 2012, eq. 3.
@@ -190,6 +191,6 @@ def mmd(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _mean_of_pairs(k: Tensor) -> Tensor:
-    """The mean over pairs of different samples; 0 where there is no pair."""
+    """Mean over pairs of different samples; 0 without pairs."""
     n = len(k)
     return (k.sum() - k.trace()) / max(n * (n - 1), 1)

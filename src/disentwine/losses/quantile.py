@@ -1,4 +1,4 @@
-"""How well numbers describe the quantiles of a distribution."""
+"""Quantile (pinball) loss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def quantile_levels(count: int, *, like: Tensor) -> Tensor:
-    r"""$\tau_q = (q + \tfrac12) / Q$ for q = 0 ... Q - 1: levels that stand for equal shares.
+    r"""Quantile levels $\tau_q = (q + \tfrac12) / Q$ for q = 0 ... Q - 1, the middles of equal intervals.
 
     >>> quantile_levels(2, like=torch.zeros(()))
     tensor([0.2500, 0.7500])
@@ -16,7 +16,9 @@ def quantile_levels(count: int, *, like: Tensor) -> Tensor:
 
 
 def quantile_loss(x: Tensor, quantiles: Tensor) -> Tensor:
-    r"""$\tfrac1Q \sum_q \max(\tau_q (x - x_q), (\tau_q - 1)(x - x_q))$, least where $P(x < x_q) = \tau_q$.
+    r"""Pinball loss $\tfrac1Q \sum_q \max(\tau_q (x - x_q), (\tau_q - 1)(x - x_q))$.
+
+    Its expectation is least if $P(x < x_q) = \tau_q$.
 
     Reference: Regression Quantiles, R. Koenker and G. Bassett, 1978, eq. 1.2.
 

@@ -1,15 +1,19 @@
-"""Weights and targets that change as training goes on, as functions of the step."""
+"""Schedules of weights and targets as functions of the training step."""
 
 from __future__ import annotations
 
 
 def linear(step: int, *, start: float | None = None, end: float, steps: int | None) -> float:
-    """From `start` to `end` in a straight line over `steps` updates, then constant.
+    """Linear schedule from `start` to `end` over `steps` updates, then constant.
 
-    With start 0 and end 1 this is the deterministic warm-up of C. Sonderby et al., 2016; as a target
-    for the divergence it is the capacity C of C. Burgess et al., 2018, eq. 8.
+    As a KL weight from 0 to 1 it is the deterministic warm-up of C. Sonderby et al., 2016; as a target
+    of the KL divergence it is the capacity C of C. Burgess et al., 2018, eq. 8.
 
-    Without a start it begins at 0; without steps to take it is `end` throughout.
+    Arguments:
+        step: training step.
+        start: value at step 0; 0 when omitted.
+        end: final value.
+        steps: length of the ramp; when 0 or None the value is always `end`.
 
     >>> [linear(step, start=0.0, end=4.0, steps=100) for step in (0, 25, 100, 500)]
     [0.0, 1.0, 4.0, 4.0]

@@ -1,4 +1,4 @@
-"""The three parts of the divergence from the prior, estimated from one batch."""
+"""Decomposition of the KL divergence: index-code information, total correlation, dimension-wise KL."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch import Tensor
 
 from disentwine.losses.elbo import gaussian_log_density
 
-Estimator = Literal["stratified", "weighted"]
+DensityEstimator = Literal["stratified", "weighted"]
 
 
 class Decomposition(NamedTuple):
-    r"""Estimates of the three parts, (n,) nats each; their sum is $\log q(z|x) - \log p(z)$, exactly.
+    r"""The three parts of the KL divergence, (n,) nats each; they sum to $\log q(z|x) - \log p(z)$.
 
     Arguments:
-        index_code_mi: $I_q(z; n)$, what the code tells about which image it is of.
+        index_code_mi: $I_q(z; n)$, mutual information of latents and image index.
         total_correlation: $D_{KL}(q(z) \,\|\, \prod_j q(z_j))$.
         dimension_wise_kl: $\sum_j D_{KL}(q(z_j) \,\|\, p(z_j))$.
     """
@@ -33,10 +33,10 @@ def decompose_kl(
     log_variance: Tensor,
     *,
     dataset_size: int,
-    estimator: Estimator = "stratified",
+    estimator: DensityEstimator = "stratified",
 ) -> Decomposition:
-    r"""$\mathbb{E}_{p(n)} D_{KL}(q(z|n) \,\|\, p(z)) = I_q(z; n) + D_{KL}(q(z) \,\|\, \prod_j q(z_j))
-    + \sum_j D_{KL}(q(z_j) \,\|\, p(z_j))$.
+    r"""Decompose $\mathbb{E}_{p(n)} D_{KL}(q(z|n) \,\|\, p(z)) = I_q(z; n)
+    + D_{KL}(q(z) \,\|\, \prod_j q(z_j)) + \sum_j D_{KL}(q(z_j) \,\|\, p(z_j))$.
 
     Reference: Isolating Sources of Disentanglement in Variational Autoencoders, R. Chen, X. Li,
     R. Grosse and D. Duvenaud, 2018, eq. 2.
@@ -45,7 +45,7 @@ def decompose_kl(
         z: a sample from each image's posterior, (n, d).
         mean: $\mu$ of the posteriors, (n, d).
         log_variance: $\log \sigma^2$ of the posteriors, (n, d).
-        dataset_size: N, how many images the batch was drawn from.
+        dataset_size: N, number of images in the training set.
         estimator: of $\log q(z)$; see `log_batch_weights`.
 
     >>> torch.manual_seed(0)  # doctest: +ELLIPSIS
@@ -67,21 +67,23 @@ def decompose_kl(
     return Decomposition(log_q_given_n - log_q, log_q - log_product, log_product - log_p)
 
 
-def log_batch_weights(n: int, *, dataset_size: int, estimator: Estimator, like: Tensor) -> Tensor:
-    r"""$\log w_{ij}$ with which $q(z_i) \approx \sum_j w_{ij}\, q(z_i|x_j)$.
+def log_batch_weights(
+    n: int, *, dataset_size: int, estimator: DensityEstimator, like: Tensor
+) -> Tensor:
+    r"""Log-weights $\log w_{ij}$ such that $q(z_i) \approx \sum_j w_{ij}\, q(z_i|x_j)$.
 
-    "stratified" has the mean $q(z_i)$: 1/N for the sample's own image, and of the M = n - 1 others
-    one (N - M) / NM and the rest 1/M each. "weighted" has 1/Nn everywhere, which puts $\log q$ too low by
-    log n (codes that tell images apart) to log N (codes that do not), though its slope is of use.
+    "stratified" is unbiased: 1/N for the sample's own image; of the M = n - 1 others, one has
+    (N - M) / NM and the rest 1/M each. "weighted" has 1/Nn everywhere, which underestimates $\log q$ by
+    log n (if latents identify images) to log N (if they do not); its gradient is still useful.
 
-    Reference: Chen et al., 2018, appendix C.2 and eq. 3. Trap: public ports fill the stratified matrix
-    with strides of n where its diagonals are n + 1 apart.
+    Reference: Chen et al., 2018, appendix C.2 and eq. 3. Public ports fill the stratified matrix with
+    strides of n, but its diagonals are n + 1 apart.
 
     Arguments:
         n: images in the batch.
-        dataset_size: N, how many images the batch was drawn from.
+        dataset_size: N, number of images in the training set.
         estimator: "stratified" or "weighted".
-        like: a tensor of the type and place that the answer is to have.
+        like: a tensor with the dtype and device of the result.
 
     Returns:
         (n, n).
@@ -94,7 +96,7 @@ def log_batch_weights(n: int, *, dataset_size: int, estimator: Estimator, like: 
             [0.5000, 0.1000, 0.4000],
             [0.4000, 0.5000, 0.1000]])
     """
-    N, M = max(dataset_size, n), n - 1  # a batch of all images, or of more, is the data set
+    N, M = max(dataset_size, n), n - 1  # the batch may be larger than the data set
     if estimator == "weighted":
         return like.new_full((n, n), -math.log(N * n))
     if M == 0:

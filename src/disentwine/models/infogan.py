@@ -1,4 +1,4 @@
-"""InfoGAN: a generator some of whose inputs can be read off its images."""
+"""InfoGAN: a GAN whose interpretable latents are inferred from its images."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from disentwine.core.model import Batch, ForData, Losses, Model
 from disentwine.core.types import Count, NonNegative, NonNegativeInt, Positive
 from disentwine.losses.adversarial import discriminator_loss, generator_loss, lazy_slope_penalty
 from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network
-from disentwine.nn.images import accepts_images, as_codes, check_count
+from disentwine.nn.images import accepts_images, as_latents, check_count
 
 
 class InfoGAN(Model):
-    r"""$\min_{G,Q} \max_D V(D, G) - \lambda L_I(G, Q)$ (eq. 6) for a generator of images from noise z and a
-    code c, with $L_I = \mathbb{E} \log Q(c|x) + H(c) \le I(c; G(z, c))$ (eq. 5).
+    r"""Information-maximising GAN, $\min_{G,Q} \max_D V(D, G) - \lambda L_I(G, Q)$ (eq. 6).
 
-    The code is numbers uniform on [-1, 1], with Gaussian $Q(c|x)$, and one of some classes, all alike.
-    What Q reads off an image is its representation; its reconstruction is the image of that code
-    without noise, since a GAN does not infer the noise.
-    *What differs from the paper*: Q is a network of its own and shares no features with D, so that
-    neither loss trains the other's; the discriminator pays for its slope (Mescheder et al., 2018) in
-    place of batch normalisation.
+    The generator maps noise z and latents c to images, and
+    $L_I = \mathbb{E} \log Q(c|x) + H(c) \le I(c; G(z, c))$ (eq. 5) is a bound of the mutual information.
+    The latents (the paper's latent code) are continuous, uniform on [-1, 1] with Gaussian $Q(c|x)$, and
+    optionally categorical with equal probabilities. The representation of an image is inferred by Q.
+    Its reconstruction is generated from these latents without noise, as a GAN does not infer the noise.
+
+    *Differences from the paper*: Q is a separate network that shares no features with D, so that neither
+    loss trains the other network; the discriminator has an R1 gradient penalty (Mescheder et al., 2018)
+    instead of batch normalisation.
 
     Reference: InfoGAN: Interpretable Representation Learning by Information Maximizing Generative
     Adversarial Nets, X. Chen et al., 2016.
 
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
-        latent: numbers in the code.
-        classes: of the categorical part of the code; 0 for none.
+        latent: number of continuous latents.
+        classes: number of classes of the categorical latent; 0 for none.
         noise: dimensions of z.
         information_weight: $\lambda$.
-        slope_weight: of the penalty that keeps the discriminator flat at true images.
+        slope_weight: weight of the R1 gradient penalty of the discriminator.
         network: "compact", "normed", "standard" or "mlp".
-        discriminator_learning_rate: of the discriminator's Adam.
+        discriminator_learning_rate: learning rate of the discriminator.
 
     >>> model = InfoGAN(image_shape=(16, 16, 1), latent=3, classes=2)
     >>> model.represent(torch.rand(4, 1, 16, 16)).shape
@@ -76,43 +78,43 @@ class InfoGAN(Model):
 
     for_data = ForData(__init__)
 
-    def draw(self, n: int) -> tuple[Tensor, Tensor]:
-        """Codes (n, latent + classes), numbers first, and noise (n, noise)."""
+    def sample_inputs(self, n: int) -> tuple[Tensor, Tensor]:
+        """Latents c (n, latent + classes), continuous ones first, and noise z (n, noise)."""
         like = self.log_scale
-        code = [2 * torch.rand(n, self.latent, device=like.device, dtype=like.dtype) - 1]
+        c = [2 * torch.rand(n, self.latent, device=like.device, dtype=like.dtype) - 1]
         if self.classes:
             chosen = torch.randint(self.classes, (n,), device=like.device)
-            code.append(F.one_hot(chosen, self.classes).to(like))
+            c.append(F.one_hot(chosen, self.classes).to(like))
         z = torch.randn(n, self.noise, device=like.device, dtype=like.dtype)
-        return torch.cat(code, dim=1), z
+        return torch.cat(c, dim=1), z
 
-    def paint(self, c: Tensor, z: Tensor) -> Tensor:
+    def generate(self, c: Tensor, z: Tensor) -> Tensor:
         """G(z, c), (n, channels, height, width) in [0, 1]."""
         image: Tensor = self.generator(torch.cat([c, z], dim=1))
         return image.sigmoid()
 
     def discriminate(self, x: Tensor) -> Tensor:
-        """The logit of images being true, (n,)."""
+        """Logit of the discriminator for real images, (n,)."""
         logits: Tensor = self.discriminator(x)
         return logits[:, 0]
 
     def information(self, c: Tensor, x: Tensor) -> Tensor:
-        r"""$\log Q(c|x) + H(c)$, (n,) nats: a lower bound of what images tell of their codes."""
-        (mean, logits), (numbers, classes) = self._parts(self.Q(x)), self._parts(c)
-        surprise = 0.5 * ((numbers - mean) / self.log_scale.exp()).square() + self.log_scale
+        r"""Lower bound of the mutual information of latents and image, $\log Q(c|x) + H(c)$, (n,) nats."""
+        (mean, logits), (continuous, classes) = self._parts(self.Q(x)), self._parts(c)
+        surprise = 0.5 * ((continuous - mean) / self.log_scale.exp()).square() + self.log_scale
         bound: Tensor = self.latent * math.log(2) - (surprise + 0.5 * math.log(2 * math.pi)).sum(1)
         if self.classes:
             bound = bound + (classes * logits.log_softmax(1)).sum(1) + math.log(self.classes)
         return bound
 
-    def _parts(self, code: Tensor) -> tuple[Tensor, Tensor]:
-        """Numbers and classes."""
-        return code[:, : self.latent], code[:, self.latent :]
+    def _parts(self, c: Tensor) -> tuple[Tensor, Tensor]:
+        """Continuous and categorical latents."""
+        return c[:, : self.latent], c[:, self.latent :]
 
     def loss(self, batch: Batch) -> Losses:
-        """What generator and Q minimise."""
-        c, z = self.draw(len(batch.x))
-        x = self.paint(c, z)
+        """Losses of the generator and Q."""
+        c, z = self.sample_inputs(len(batch.x))
+        x = self.generate(c, z)
         return Losses(
             {
                 "generator": generator_loss(self.discriminate(x)),
@@ -122,39 +124,40 @@ class InfoGAN(Model):
         )
 
     def discriminator_loss(self, batch: Batch) -> Losses:
-        """What the discriminator minimises."""
-        painted = self.paint(*self.draw(len(batch.x)))
-        told_apart = discriminator_loss(self.discriminate(batch.x), self.discriminate(painted))
+        """Losses of the discriminator."""
+        fake = self.generate(*self.sample_inputs(len(batch.x)))
+        cross_entropy = discriminator_loss(self.discriminate(batch.x), self.discriminate(fake))
         slope = lazy_slope_penalty(self.discriminate, batch.x, step=batch.step)
-        return Losses({"cross_entropy": told_apart, "slope": slope}, {"slope": self.slope_weight})
+        terms = {"cross_entropy": cross_entropy, "slope": slope}
+        return Losses(terms, {"slope": self.slope_weight})
 
-    def read(self, x: Tensor) -> Tensor:
-        """The code of images: the means of its numbers, and the probability of each class."""
+    def infer(self, x: Tensor) -> Tensor:
+        """Means of the continuous latents and class probabilities, (n, latent + classes)."""
         mean, logits = self._parts(self.Q(x))
         return torch.cat([mean, logits.softmax(1)], dim=1)
 
     @torch.no_grad()
-    def decode(self, codes: Any) -> Tensor:
-        """The image of each code without noise, (n, channels, height, width) in [0, 1].
+    def decode(self, latents: Any) -> Tensor:
+        """Images generated from latents without noise, (n, channels, height, width) in [0, 1].
 
         Arguments:
-            codes: (n, latent + classes), an array or a tensor.
+            latents: (n, latent + classes), an array or a tensor.
         """
-        c = as_codes(codes, width=self.latent + self.classes, like=self.log_scale)
-        return self.paint(c, c.new_zeros(len(c), self.noise))
+        c = as_latents(latents, width=self.latent + self.classes, like=self.log_scale)
+        return self.generate(c, c.new_zeros(len(c), self.noise))
 
     @accepts_images
     def represent(self, x: Tensor) -> Tensor:
-        """What each image says of its code, (n, latent + classes)."""
-        return self.read(x)
+        """Inferred latents of each image, (n, latent + classes)."""
+        return self.infer(x)
 
     @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
-        """Each image painted from the code that it says it has, without noise."""
-        return self.decode(self.read(x))
+        """Images generated from the inferred latents, without noise."""
+        return self.decode(self.infer(x))
 
     @torch.no_grad()
     def sample(self, n: int) -> Tensor:
-        """New images, (n, channels, height, width) in [0, 1]."""
+        """Generated images, (n, channels, height, width) in [0, 1]."""
         check_count(n)
-        return self.paint(*self.draw(n))
+        return self.generate(*self.sample_inputs(n))

@@ -1,4 +1,4 @@
-"""Deterministic autoencoder base; code discriminator, divergence from prior; WAE-GAN; WAE-MMD."""
+"""Wasserstein autoencoders, WAE-GAN and WAE-MMD."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from disentwine.core.types import Count, NonNegative, Positive
 from disentwine.losses.adversarial import discriminator_loss, generator_loss
 from disentwine.losses.kernels import mmd
 from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network, perceptron
-from disentwine.nn.images import accepts_images, as_codes, check_count
+from disentwine.nn.images import accepts_images, as_latents, check_count
 
 
 class Autoencoder(Model):
-    r"""$z = f(x)$, $\hat x = g(z)$, and $p(z) = \mathcal{N}(0, I)$, which the codes are to follow.
+    r"""Deterministic autoencoder $z = f(x)$, $\hat x = g(z)$ with prior $p(z) = \mathcal{N}(0, I)$.
 
-    A subclass adds its paper's `loss`. The decoder ends without a sigmoid: under squared error one
-    would saturate at a blank image where most pixels are black, and learn no more.
+    Subclasses add the `loss` of their paper. The decoder has no final sigmoid: with squared errors and
+    mostly black images it would saturate at a black image and stop learning.
 
     Arguments:
         image_shape: (height, width, channels).
@@ -42,34 +42,34 @@ class Autoencoder(Model):
         return (x - reconstruction).square().flatten(1).sum(1)
 
     def sample_prior(self, n: int) -> Tensor:
-        """Codes from the prior, (n, latent)."""
+        """Samples of the prior, (n, latent)."""
         weight = next(self.parameters())
         return torch.randn(n, self.latent, device=weight.device, dtype=weight.dtype)
 
     @torch.no_grad()
-    def decode(self, codes: Any) -> Tensor:
-        """The image of each code, (n, channels, height, width) in [0, 1].
+    def decode(self, latents: Any) -> Tensor:
+        """Images decoded from latents, (n, channels, height, width) in [0, 1].
 
         Arguments:
-            codes: (n, latent), an array or a tensor.
+            latents: (n, latent), an array or a tensor.
         """
-        z = as_codes(codes, width=self.latent, like=next(self.parameters()))
+        z = as_latents(latents, width=self.latent, like=next(self.parameters()))
         images: Tensor = self.decoder(z)
         return images.clamp(0, 1)
 
     @accepts_images
     def represent(self, x: Tensor) -> Tensor:
-        """The code of each image, (n, latent)."""
-        codes: Tensor = self.encoder(x)
-        return codes
+        """Latents of each image, (n, latent)."""
+        z: Tensor = self.encoder(x)
+        return z
 
     @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
-        """Each image decoded from its code, in the form it was given."""
+        """Reconstruction of each image, in the format of the input."""
         return self.decode(self.encoder(x))
 
     def sample(self, n: int) -> Tensor:
-        """Images decoded from the prior, (n, channels, height, width) in [0, 1]."""
+        """Images decoded from samples of the prior, (n, channels, height, width) in [0, 1]."""
         check_count(n)
         return self.decode(self.sample_prior(n))
 
@@ -81,49 +81,50 @@ HIDDEN_LAYERS = 4
 BETAS = (0.5, 0.999)
 
 
-def code_discriminator(latent: int, units: int) -> nn.Sequential:
-    """Four hidden layers of so many units, from codes to the logit of being drawn from the prior.
+def latent_discriminator(latent: int, units: int) -> nn.Sequential:
+    """Discriminator of latents with four hidden layers; its logit is high for samples of the prior.
 
     Reference: Wasserstein Auto-Encoders, I. Tolstikhin et al., 2018, appendix.
 
-    >>> code_discriminator(3, 16)(torch.zeros(5, 3)).shape
+    >>> latent_discriminator(3, 16)(torch.zeros(5, 3)).shape
     torch.Size([5, 1])
     """
     return perceptron([latent, *[units] * HIDDEN_LAYERS, 1])
 
 
 def discriminator_training(learning_rate: float) -> DiscriminatorTraining:
-    """The discriminator's Adam."""
+    """Adam settings of the discriminator."""
     return DiscriminatorTraining(learning_rate, betas=BETAS)
 
 
-def divergence_from_prior(codes: Tensor, discriminator: nn.Module | None) -> Tensor:
-    """The maximum mean discrepancy from draws of the prior, (); or, with a discriminator, how far each
-    code is from passing for one, (n,)."""
+def divergence_from_prior(z: Tensor, discriminator: nn.Module | None) -> Tensor:
+    """MMD between latents and samples of the prior, (); or, with a discriminator, the adversarial
+    loss of each row of latents, (n,).
+    """
     if discriminator is None:
-        return mmd(codes, torch.randn_like(codes))
-    return generator_loss(discriminator(codes)[:, 0])
+        return mmd(z, torch.randn_like(z))
+    return generator_loss(discriminator(z)[:, 0])
 
 
-def telling_apart(codes: Tensor, discriminator: nn.Module) -> Tensor:
-    """The cross-entropy (n,) of telling draws of the prior from codes."""
-    drawn = torch.randn_like(codes)
-    return discriminator_loss(discriminator(drawn)[:, 0], discriminator(codes)[:, 0])
+def prior_discriminator_loss(z: Tensor, discriminator: nn.Module) -> Tensor:
+    """Cross-entropy (n,) of a discriminator between samples of the prior and latents."""
+    prior = torch.randn_like(z)
+    return discriminator_loss(discriminator(prior)[:, 0], discriminator(z)[:, 0])
 
 
 class WAEGAN(Autoencoder):
-    r"""Minimise $\mathbb{E}\,\|x - g(f(x))\|^2 - \lambda \log D(f(x))$ against a discriminator D that tells
-    draws of the prior from codes (eq. 4 with the GAN-based penalty, algorithm 1).
+    r"""WAE-GAN: minimise $\mathbb{E}\,\|x - g(f(x))\|^2 - \lambda \log D(f(x))$ with a discriminator D
+    between samples of the prior and latents (eq. 4 with the GAN-based penalty, algorithm 1).
 
     Reference: Wasserstein Auto-Encoders, I. Tolstikhin, O. Bousquet, S. Gelly and B. Schoelkopf, 2018.
 
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
         latent: number of latent dimensions.
-        lambda_gan: $\lambda$, the penalty's weight beside squared errors summed over pixels.
+        lambda_gan: $\lambda$, weight of the penalty relative to squared errors summed over pixels.
         network: "compact", "normed", "standard" or "mlp".
-        discriminator_units: of each of the discriminator's four hidden layers.
-        discriminator_learning_rate: of the discriminator's Adam.
+        discriminator_units: width of the four hidden layers of the discriminator.
+        discriminator_learning_rate: learning rate of the discriminator.
 
     >>> import torch
     >>> model = WAEGAN(image_shape=(16, 16, 1), latent=4, discriminator_units=32)
@@ -148,13 +149,13 @@ class WAEGAN(Autoencoder):
         self.lambda_gan = lambda_gan
         self.discriminator_units = discriminator_units
         self.discriminator_learning_rate = discriminator_learning_rate
-        self.discriminator = code_discriminator(latent, discriminator_units)
+        self.discriminator = latent_discriminator(latent, discriminator_units)
         self.discriminator_training = discriminator_training(discriminator_learning_rate)
 
     for_data = ForData(__init__)
 
     def loss(self, batch: Batch) -> Losses:
-        """Squared error, and how far the codes are from passing for draws of the prior."""
+        """Squared error, and adversarial loss of the latents."""
         z = self.encoder(batch.x)
         return Losses(
             {
@@ -165,13 +166,13 @@ class WAEGAN(Autoencoder):
         )
 
     def discriminator_loss(self, batch: Batch) -> Losses:
-        """The cross-entropy of telling draws of the prior from codes."""
+        """Cross-entropy between samples of the prior and latents."""
         z = self.encoder(batch.x)
-        return Losses({"cross_entropy": telling_apart(z, self.discriminator)})
+        return Losses({"cross_entropy": prior_discriminator_loss(z, self.discriminator)})
 
 
 class WAEMMD(Autoencoder):
-    r"""Minimise $\mathbb{E}\,\|x - g(f(x))\|^2 + \lambda\,\mathrm{MMD}(f(x), z)$ with $z$ from
+    r"""WAE-MMD: minimise $\mathbb{E}\,\|x - g(f(x))\|^2 + \lambda\,\mathrm{MMD}(f(x), z)$ with $z$ from
     $\mathcal{N}(0, I)$ (eq. 4, algorithm 2) and a sum of inverse multiquadratic kernels.
 
     Reference: Wasserstein Auto-Encoders, I. Tolstikhin, O. Bousquet, S. Gelly and B. Schoelkopf, 2018.
@@ -179,7 +180,7 @@ class WAEMMD(Autoencoder):
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
         latent: number of latent dimensions.
-        lambda_mmd: $\lambda$, the discrepancy's weight beside squared errors summed over pixels.
+        lambda_mmd: $\lambda$, weight of the MMD relative to squared errors summed over pixels.
         network: "compact", "normed", "standard" or "mlp".
 
     >>> import torch
@@ -204,7 +205,7 @@ class WAEMMD(Autoencoder):
     for_data = ForData(__init__)
 
     def loss(self, batch: Batch) -> Losses:
-        """Squared error and weighted discrepancy from the prior."""
+        """Squared error, and MMD between latents and prior."""
         z = self.encoder(batch.x)
         return Losses(
             {

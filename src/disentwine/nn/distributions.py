@@ -1,4 +1,4 @@
-"""DiagonalGaussian; pixel likelihoods, PixelDecoder."""
+"""Diagonal Gaussian posteriors and decoders with pixel likelihoods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from disentwine.nn.encoders import DECODERS, ImageShape, Network
 
 @dataclass(frozen=True)
 class DiagonalGaussian:
-    r"""$\mathcal{N}(\mu, \mathrm{diag}(\sigma^2))$ for each sample.
+    r"""Diagonal Gaussian $\mathcal{N}(\mu, \mathrm{diag}(\sigma^2))$ for each sample.
 
     Arguments:
         mean: $\mu$, (n, d).
@@ -26,10 +26,9 @@ class DiagonalGaussian:
 
     @classmethod
     def from_features(cls, features: Tensor) -> DiagonalGaussian:
-        """Read mean and log-variance from the two halves of a network's output (n, 2d).
+        """Split the output (n, 2d) of a network into mean and log-variance.
 
-        Of a network in half precision they are in single precision: moments of a batch, and densities
-        of codes, are sums that half of the digits do not hold.
+        Half precision is converted to single: sums for batch moments and densities would be inaccurate.
 
         >>> DiagonalGaussian.from_features(torch.zeros(5, 20)).mean.shape
         torch.Size([5, 10])
@@ -39,7 +38,7 @@ class DiagonalGaussian:
         return cls(mean, log_variance)
 
     def sample(self) -> Tensor:
-        r"""$z = \mu + \sigma \odot \epsilon$, so that gradients reach $\mu$ and $\sigma$."""
+        r"""Reparameterised sample $z = \mu + \sigma \odot \epsilon$, (n, d)."""
         return self.mean + torch.exp(0.5 * self.log_variance) * torch.randn_like(self.mean)
 
 
@@ -47,12 +46,12 @@ Likelihood = Literal["bernoulli", "gaussian"]
 
 
 def log_noise_scale(likelihood: Likelihood) -> nn.Parameter | None:
-    """What is learnt of the noise: one scale for all Gaussian pixels, nothing for Bernoulli ones."""
+    """The noise parameter: one log-scale for all Gaussian pixels, none for Bernoulli pixels."""
     return nn.Parameter(torch.zeros(())) if likelihood == "gaussian" else None
 
 
 def pixel_log_likelihood(x: Tensor, output: Tensor, log_scale: Tensor | None) -> Tensor:
-    r"""$\log p(x|z)$, (n,) nats, of means with Gaussian noise or, without a scale, of Bernoulli logits.
+    r"""$\log p(x|z)$, (n,) nats, from Gaussian means or, without a scale, from Bernoulli logits.
 
     >>> pixel_log_likelihood(torch.ones(1, 3), torch.zeros(1, 3), None)  # 3 log(1/2)
     tensor([-2.0794])
@@ -63,15 +62,15 @@ def pixel_log_likelihood(x: Tensor, output: Tensor, log_scale: Tensor | None) ->
 
 
 def mean_pixels(output: Tensor, log_scale: Tensor | None) -> Tensor:
-    """The mean image in [0, 1] of what `pixel_log_likelihood` is given."""
+    """Mean image in [0, 1] for the decoder output that `pixel_log_likelihood` takes."""
     return output.sigmoid() if log_scale is None else output.clamp(0, 1)
 
 
 class PixelDecoder(nn.Module):
-    r"""$p(x|z)$ with Bernoulli pixels, or Gaussian ones whose one noise scale is learnt.
+    r"""Decoder $p(x|z)$ with Bernoulli pixels, or Gaussian pixels with one learnt noise scale.
 
     Arguments:
-        latent: numbers in z.
+        latent: number of latent dimensions.
         image_shape: (height, width, channels).
         network: see `disentwine.nn.encoders`.
         likelihood: the distribution over pixels.
@@ -90,7 +89,7 @@ class PixelDecoder(nn.Module):
         self.log_scale = log_noise_scale(likelihood)
 
     def forward(self, z: Tensor) -> Tensor:
-        """The mean image of codes (n, latent), in [0, 1]."""
+        """Mean images of latents (n, latent), in [0, 1]."""
         return mean_pixels(self.network(z), self.log_scale)
 
     def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:

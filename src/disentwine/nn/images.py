@@ -1,4 +1,4 @@
-"""Images between uint8 arrays and float tensors, and evaluation mode."""
+"""Conversion between uint8 images and float tensors; evaluation mode; validation of latents."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from torch import Tensor, nn
 from disentwine.errors import UsageError
 
 
-def as_codes(codes: Any, *, width: int, like: Tensor, what: str = "codes") -> Tensor:
-    """Codes (n, width) as a tensor; one code (width,) is a row.
+def as_latents(latents: Any, *, width: int, like: Tensor, what: str = "latents") -> Tensor:
+    """Latents (n, width) as a tensor; a single vector (width,) becomes one row.
 
     Arguments:
-        codes: an array, such as `represent` answers pictures with, or a tensor.
-        width: numbers of a code.
-        like: has the type and place of the network's numbers.
-        what: they are called in an error.
+        latents: an array, such as from `represent`, or a tensor.
+        width: number of latent dimensions.
+        like: a tensor with the dtype and device of the result.
+        what: name for errors.
 
-    >>> as_codes(np.zeros(3), width=3, like=torch.zeros(()))
+    >>> as_latents(np.zeros(3), width=3, like=torch.zeros(()))
     tensor([[0., 0., 0.]])
     """
     try:
-        given = codes if isinstance(codes, Tensor) else torch.from_numpy(np.array(codes))
+        given = latents if isinstance(latents, Tensor) else torch.from_numpy(np.array(latents))
     except (TypeError, ValueError):
-        raise UsageError(f"{what}: give an array or tensor of numbers, got {codes!r}") from None
+        raise UsageError(f"{what}: give an array or tensor of numbers, got {latents!r}") from None
     rows = given[None] if given.ndim == 1 else given
     if rows.ndim != 2 or rows.shape[1] != width:
         raise UsageError(
@@ -39,14 +39,14 @@ def as_codes(codes: Any, *, width: int, like: Tensor, what: str = "codes") -> Te
 
 
 def check_count(n: Any) -> None:
-    """Refuse to draw no image, or a number of them that is none."""
+    """Refuse a number of images to sample that is not a positive integer."""
     if not isinstance(n, int | np.integer) or n < 1:
-        raise UsageError(f"n: give how many images to draw, 1 or more; got {n}")
+        raise UsageError(f"n: give the number of images to sample, 1 or more; got {n}")
 
 
 @contextmanager
 def evaluation_mode(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode and no gradients inside; the mode that was before comes back.
+    """Context of evaluation mode without gradients; the previous mode is restored.
 
     >>> dropout = nn.Dropout(0.5)
     >>> with evaluation_mode(dropout): dropout(torch.ones(3))
@@ -64,19 +64,19 @@ def evaluation_mode(module: nn.Module) -> Iterator[None]:
 
 
 CHUNK = 256
-"""How many pictures pass through a network at once, so that a whole data set needs little memory."""
+"""Images in one forward pass, so that a large data set needs little memory."""
 
 RANGE_MARGIN = 0.5
-"""How far from [0, 1] resized pictures may lie; what is further was not brought there."""
+"""Tolerance around [0, 1], for resized images; values beyond it were not scaled to [0, 1]."""
 
 
-def to_unit_range(pictures: Tensor) -> Tensor:
+def to_unit_range(images: Tensor) -> Tensor:
     """`uint8` (n, height, width, channels) to [0, 1] (n, channels, height, width), channels-last.
 
     >>> to_unit_range(torch.full((2, 8, 8, 3), 255, dtype=torch.uint8)).shape
     torch.Size([2, 3, 8, 8])
     """
-    return pictures.permute(0, 3, 1, 2).float().div_(255)
+    return images.permute(0, 3, 1, 2).float().div_(255)
 
 
 def to_uint8(x: Tensor) -> Tensor:
@@ -85,11 +85,11 @@ def to_uint8(x: Tensor) -> Tensor:
 
 
 def accepts_images(method: Callable[..., Tensor]) -> Callable[..., Any]:
-    """Let a method of `(self, x, ...)` over image tensors also be called with pictures.
+    """Decorator: a method of `(self, x, ...)` over image tensors also accepts `uint8` arrays.
 
-    A `uint8` array (height, width, channels), or a stack of them, is answered in kind: images as
-    `uint8` arrays, codes as float arrays. A float tensor (n, channels, height, width) in [0, 1] is
-    answered with a tensor. Either way without gradients and in evaluation mode.
+    For a `uint8` array (height, width, channels) or (n, height, width, channels), the method returns
+    arrays: images as `uint8`, latents as floats. For a float tensor (n, channels, height, width) in
+    [0, 1] it returns a tensor. The method runs without gradients and in evaluation mode.
     """
 
     @wraps(method)
@@ -106,13 +106,13 @@ def answer_in_kind(
     *,
     shape: tuple[int, ...] | None = None,
 ) -> Any:
-    """What `accepts_images` does, for a function that also wants to know which rows it is given.
+    """Apply a function to images in chunks and convert the results as in `accepts_images`.
 
     Arguments:
-        module: where the networks are.
-        x: pictures or a tensor.
-        answer: of some rows.
-        shape: (height, width, channels) that pictures must have; by default the module's `image_shape`.
+        module: the model, which is put into evaluation mode.
+        x: `uint8` images or a float tensor.
+        answer: function of an image tensor and the rows of `x` that it has.
+        shape: required (height, width, channels); by default `image_shape` of the module.
     """
     was_training = module.training
     module.eval()
@@ -126,13 +126,13 @@ def answer_in_kind(
                 if len(x) and (x.min() < -RANGE_MARGIN or x.max() > 1 + RANGE_MARGIN):
                     raise _not_images(x)
                 return answer(x.to(next(module.parameters())), slice(0, len(x))).to(x.device)
-            pictures, single = _as_stack(x)
-            _check_shape(tuple(pictures.shape[1:]), needed)
+            images, single = _as_stack(x)
+            _check_shape(tuple(images.shape[1:]), needed)
             weight = next(module.parameters())
             answers = torch.cat(
                 [
-                    answer(to_unit_range(pictures[rows]).to(weight), rows).cpu()
-                    for rows in (slice(i, i + CHUNK) for i in range(0, len(pictures), CHUNK))
+                    answer(to_unit_range(images[rows]).to(weight), rows).cpu()
+                    for rows in (slice(i, i + CHUNK) for i in range(0, len(images), CHUNK))
                 ]
             )
     finally:
@@ -142,7 +142,7 @@ def answer_in_kind(
 
 
 def check_images(x: Any, shape: tuple[int, ...]) -> None:
-    """Refuse what are no images of a shape (height, width, channels), see `accepts_images`."""
+    """Refuse images of another shape than (height, width, channels), see `accepts_images`."""
     if isinstance(x, Tensor) and x.is_floating_point() and x.ndim == 4:
         _check_shape((*x.shape[2:], x.shape[1]), shape)
     else:
@@ -150,12 +150,12 @@ def check_images(x: Any, shape: tuple[int, ...]) -> None:
 
 
 def _as_stack(x: Any) -> tuple[Tensor, bool]:
-    pictures = x if isinstance(x, Tensor) else _from_array(x)
-    if pictures.dtype != torch.uint8 or pictures.ndim not in (3, 4):
-        raise _not_images(pictures)
-    if len(pictures) == 0:
+    images = x if isinstance(x, Tensor) else _from_array(x)
+    if images.dtype != torch.uint8 or images.ndim not in (3, 4):
+        raise _not_images(images)
+    if len(images) == 0:
         raise UsageError("images: the stack is empty; give at least one image")
-    return (pictures[None], True) if pictures.ndim == 3 else (pictures, False)
+    return (images[None], True) if images.ndim == 3 else (images, False)
 
 
 def _from_array(x: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Units of a code that say nothing, made anew."""
+"""Re-initialise inactive latents."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ from torch import Tensor, nn
 
 from disentwine.errors import UsageError
 
-UNUSED = 0.01
-"""The variance of a mean over images below which a unit says nothing: what `active-units` counts by."""
+INACTIVE = 0.01
+"""Variance of the posterior mean over images below which a latent is inactive, as in `active-units`."""
 
 NOISE = math.exp(-3)
-"""The variance of a revived unit's noise: with that of the prior, 1, a decoder learns to ignore it sooner
-than to use it."""
+"""Posterior variance of a re-initialised latent; with that of the prior, 1, decoders learn to ignore it."""
 
-ALIKE = 1e-6
-"""What is smaller beside its own size is rounding."""
+ROUNDING = 1e-6
+"""Relative spread below which differences are rounding errors."""
 
 
 @torch.no_grad()
 def reset_inactive(
     last: nn.Linear, first: nn.Linear, features: Tensor, *, most: int | None = None
 ) -> Tensor:
-    """Give units whose means hardly vary something to say; returns which they are.
+    """Re-initialise the latents whose posterior means hardly vary; returns their indices.
 
-    Each becomes a direction of the encoder's features, drawn at random, of mean 0 and variance 1 over the
-    images, with little noise; the decoder hears it as it hears units when training begins.
+    The mean of each becomes a random projection of the encoder's features, standardised over the images,
+    with little posterior noise. The decoder's weights for it are drawn as at initialisation.
 
     Arguments:
-        last: the encoder's last layer, from features to means and log-variances of all units.
-        first: the decoder's first layer.
-        features: (n, d) what the encoder's last layer is given.
-        most: reset_inactive_latents no more than so many; none revives all.
+        last: last layer of the encoder, from features to means and log-variances of all latents.
+        first: first layer of the decoder.
+        features: (n, d) inputs of `last`.
+        most: largest number of latents to re-initialise; all inactive ones when omitted.
 
     >>> _ = torch.manual_seed(0)
     >>> last, first, features = nn.Linear(8, 4), nn.Linear(2, 8), torch.randn(50, 8)
@@ -41,21 +40,21 @@ def reset_inactive(
     >>> reset_inactive(last, first, features), last(features)[:, 1].var().round(decimals=3)
     (tensor([1]), tensor(1., grad_fn=<RoundBackward1>))
     """
-    units = first.in_features
-    means = last(features)[:, :units]
-    unused: Tensor = (means.var(0, correction=0) < UNUSED).nonzero()[:most, 0]
-    to_mean = nn.Linear(last.in_features, units).to(last.weight)
+    latents = first.in_features
+    means = last(features)[:, :latents]
+    inactive: Tensor = (means.var(0, correction=0) < INACTIVE).nonzero()[:most, 0]
+    to_mean = nn.Linear(last.in_features, latents).to(last.weight)
     mean = to_mean(features)
-    if len(unused) and mean.std(0, correction=0).min() <= ALIKE * mean.abs().max():
+    if len(inactive) and mean.std(0, correction=0).min() <= ROUNDING * mean.abs().max():
         raise UsageError(
-            "the features of all images are alike under these weights, so that no latent can encode them"
+            "the encoder maps all training images to the same features, so that no latent can encode "
+            "them; begin with the weights of a run that has learnt"
         )
     deviation = mean.std(0)
-    last.weight[unused] = (to_mean.weight / deviation[:, None])[unused]
-    last.bias[unused] = ((to_mean.bias - mean.mean(0)) / deviation)[unused]
-    last.weight[units + unused] = 0
-    last.bias[units + unused] = math.log(NOISE)
-    first.weight[:, unused] = (
-        nn.Linear(units, first.out_features).to(first.weight).weight[:, unused]
-    )
-    return unused
+    last.weight[inactive] = (to_mean.weight / deviation[:, None])[inactive]
+    last.bias[inactive] = ((to_mean.bias - mean.mean(0)) / deviation)[inactive]
+    last.weight[latents + inactive] = 0
+    last.bias[latents + inactive] = math.log(NOISE)
+    fresh = nn.Linear(latents, first.out_features).to(first.weight)
+    first.weight[:, inactive] = fresh.weight[:, inactive]
+    return inactive

@@ -1,4 +1,4 @@
-"""Pixels<->first features; mean-centred stem; stochastic Gaussian layers, precision merge."""
+"""Networks of hierarchical VAEs: stem and head, Gaussian layers, precision-weighted merge."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from disentwine.nn.distributions import DiagonalGaussian
 from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network
 
 SLOPE = 0.1
-"""Of the leaky rectifier max(x, 0.1 x)."""
+"""Negative slope of the leaky ReLU max(x, 0.1 x)."""
 
 LEAST_VARIANCE = 1e-5
-"""Keeps the logarithm of a softplus finite."""
+"""Keeps the logarithm of variances finite."""
 
 
 class BatchNorm(nn.BatchNorm1d):
-    """Batch normalisation in training as in evaluation where the batch is one row, which has no
-    variance of its own.
+    """Batch normalisation that uses the running statistics for batches of one row.
 
     >>> BatchNorm(4)(torch.ones(1, 4)).shape
     torch.Size([1, 4])
@@ -34,7 +33,7 @@ class BatchNorm(nn.BatchNorm1d):
 
 
 def deterministic(in_features: int, width: int, *, depth: int, batch_norm: bool) -> nn.Sequential:
-    r"""$d(y) = \mathrm{MLP}(y)$: `depth` times a linear map, batch normalisation and a leaky rectifier.
+    r"""Deterministic block $d(y) = \mathrm{MLP}(y)$: `depth` times linear, batch normalisation, leaky ReLU.
 
     Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, sections 2 and 2.3.
 
@@ -43,7 +42,7 @@ def deterministic(in_features: int, width: int, *, depth: int, batch_norm: bool)
     """
     modules: list[nn.Module] = []
     for fan_in in [in_features, *[width] * (depth - 1)]:
-        # Normalisation takes away what a bias before it would add.
+        # Batch normalisation removes a bias.
         modules.append(nn.Linear(fan_in, width, bias=not batch_norm))
         modules += [BatchNorm(width)] if batch_norm else []
         modules.append(nn.LeakyReLU(SLOPE))
@@ -51,7 +50,7 @@ def deterministic(in_features: int, width: int, *, depth: int, batch_norm: bool)
 
 
 class GaussianHead(nn.Module):
-    r"""$\mu = \mathrm{Linear}(d)$, $\sigma^2 = \mathrm{Softplus}(\mathrm{Linear}(d))$.
+    r"""Gaussian with $\mu = \mathrm{Linear}(d)$ and $\sigma^2 = \mathrm{Softplus}(\mathrm{Linear}(d))$.
 
     Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, section 2.
 
@@ -69,7 +68,7 @@ class GaussianHead(nn.Module):
 
 
 class GaussianLayer(nn.Module):
-    r"""$\mathcal{N}(\mu(y), \sigma^2(y))$ over `size` latents, a deterministic MLP below its head."""
+    r"""Stochastic layer $\mathcal{N}(\mu(y), \sigma^2(y))$ of `size` latents: an MLP and a Gaussian head."""
 
     def __init__(
         self, in_features: int, width: int, size: int, *, depth: int, batch_norm: bool
@@ -84,21 +83,21 @@ class GaussianLayer(nn.Module):
 
 
 def positive(raw: Tensor) -> Tensor:
-    """A variance of any number: its softplus, and a little."""
+    """A variance from any real number: its softplus plus a small constant."""
     return F.softplus(raw) + LEAST_VARIANCE
 
 
 def merge(q_hat: DiagonalGaussian, p: DiagonalGaussian) -> DiagonalGaussian:
-    r"""The product of two Gaussians: $\sigma_q^2 = (\hat\sigma_q^{-2} + \sigma_p^{-2})^{-1}$,
+    r"""Precision-weighted product of two Gaussians: $\sigma_q^2 = (\hat\sigma_q^{-2} + \sigma_p^{-2})^{-1}$,
     $\mu_q = \sigma_q^2 (\hat\mu_q \hat\sigma_q^{-2} + \mu_p \sigma_p^{-2})$.
 
-    Precisions are weighed in the log domain, so that none overflows.
+    Precisions are combined in the log domain, so that none overflows.
 
     Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, eq. 18-19.
 
     Arguments:
-        q_hat: what the image says, from below.
-        p: what the layer above expects.
+        q_hat: bottom-up posterior, from the image.
+        p: top-down prior, from the layer above.
 
     >>> sharp, wide = (DiagonalGaussian(torch.full((1, 1), m), torch.full((1, 1), v).log())
     ...                for m, v in ((3.0, 1.0), (0.0, 2.0)))
@@ -118,23 +117,24 @@ def standard_normal_like(q: DiagonalGaussian) -> DiagonalGaussian:
 
 
 def repeated(q: DiagonalGaussian, times: int) -> DiagonalGaussian:
-    """The rows of a Gaussian, all of them `times` times over: (n, d) to (times n, d)."""
+    """A Gaussian whose rows are tiled `times` times: (n, d) to (times n, d)."""
     if times == 1:
         return q
     return DiagonalGaussian(q.mean.repeat(times, 1), q.log_variance.repeat(times, 1))
 
 
 class MeanCentred(nn.Module):
-    r"""$f(x) - f(\bar x)$, with the mean image $\bar x$ of the batch or, in evaluation, of the training.
+    r"""Mean-centred network $f(x) - f(\bar x)$ with the mean image $\bar x$.
 
-    Behind it, batch normalisation sees what differs between images. Where most of an image is always the
-    same, such as a white ground, the mean of f alone is many times its spread, and moves further in
-    one update than the running statistics can follow; that of the images does not move at all.
+    The mean image is that of the batch in training, and a running mean in evaluation. Batch
+    normalisation after it sees the differences between images. If most of an image is constant, such as
+    a white background, the mean of f alone is many times its spread and changes faster in training than
+    running statistics can follow; the mean image does not change.
 
     Arguments:
         network: f.
         image_shape: (height, width, channels) of x.
-        momentum: how far the mean image moves towards that of each batch.
+        momentum: step of the running mean towards the mean of each batch.
 
     >>> centred = MeanCentred(nn.Flatten(), (8, 8, 1))
     >>> centred(torch.rand(16, 1, 8, 8)).mean().abs() < 1e-6
@@ -155,25 +155,23 @@ class MeanCentred(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         mean = self.mean
-        # The mean of a single image is that image, and would leave nothing of it.
+        # The mean of a single image is that image, and would cancel it.
         if self.training and len(x) > 1:
             mean = x.mean(dim=0, keepdim=True)
             self.batches += 1
-            # The plain mean of the first batches, then one that forgets slowly.
+            # The plain mean of the first batches, then an exponential moving average.
             self.mean.lerp_(mean.detach(), (1 / self.batches).clamp(min=self.momentum).to(x))
         difference: Tensor = self.network(x) - self.network(mean)
         return difference
 
 
-def pixels_to_features(
-    network: Network, image_shape: ImageShape, width: int
-) -> tuple[nn.Module, int]:
-    """A module, and how many features it makes of an image: its pixels, or `width` that convolutions
-    find.
+def image_stem(network: Network, image_shape: ImageShape, width: int) -> tuple[nn.Module, int]:
+    """Stem from images to features, and the number of features.
 
-    >>> import torch
-    >>> front, features = pixels_to_features("compact", (64, 64, 3), 256)
-    >>> front(torch.zeros(2, 3, 64, 64)).shape, features
+    For "mlp" the features are the pixels; otherwise convolutions compute `width` of them.
+
+    >>> stem, features = image_stem("compact", (64, 64, 3), 256)
+    >>> stem(torch.zeros(2, 3, 64, 64)).shape, features
     (torch.Size([2, 256]), 256)
     """
     if network == "mlp":
@@ -181,11 +179,10 @@ def pixels_to_features(
     return nn.Sequential(ENCODERS[network](image_shape, width), nn.LeakyReLU(0.1)), width
 
 
-def features_to_pixels(network: Network, width: int, image_shape: ImageShape) -> nn.Module:
-    """Back from `width` features: one linear map, or convolutions.
+def image_head(network: Network, width: int, image_shape: ImageShape) -> nn.Module:
+    """Head from `width` features to pixels: one linear layer, or transposed convolutions.
 
-    >>> import torch
-    >>> features_to_pixels("mlp", 512, (28, 28, 1))(torch.zeros(2, 512)).shape
+    >>> image_head("mlp", 512, (28, 28, 1))(torch.zeros(2, 512)).shape
     torch.Size([2, 1, 28, 28])
     """
     if network == "mlp":

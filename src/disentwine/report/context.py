@@ -97,7 +97,7 @@ class Subject:
     def shown(self, most: int) -> list[int]:
         """The busiest units; of a hierarchy a fair share of each layer, from the top down."""
         if isinstance(self.model, Hierarchical):
-            return round_robin_by_layer(self.busiest, self.model.unit_layers, most=most)
+            return round_robin_by_layer(self.busiest, self.model.latent_layers, most=most)
         return self.busiest[:most]
 
     @property
@@ -108,7 +108,7 @@ class Subject:
     def unit_name(self, unit: int) -> str:
         """What figures call a unit of the code."""
         if isinstance(self.model, Hierarchical):
-            return f"layer {self.model.unit_layers[unit]}, z{unit}"
+            return f"layer {self.model.latent_layers[unit]}, z{unit}"
         return f"z{unit}"
 
     @property

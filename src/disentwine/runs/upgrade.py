@@ -83,7 +83,7 @@ ARGUMENTS: tuple[Rule, ...] = ()
 Patterns = tuple[tuple[str, str], ...]
 """Pairs of a regular expression and its replacement, applied in turn to a whole name."""
 
-TENSORS: Patterns = ((r"^opponent\.", "discriminator."),)
+TENSORS: Patterns = ((r"^opponent\.", "discriminator."), (r"^front\.", "stem."))
 """Names of a model's tensors."""
 
 TRAINING_TENSORS: Patterns = ((r"^opponent_adam\.", "discriminator_adam."),)

@@ -131,7 +131,7 @@ def describe_layers(model: Model, images: UInt8Array) -> list[LatentLayer]:
     """
     if not isinstance(model, Hierarchical):
         return []
-    layers = model.unit_layers
+    layers = model.latent_layers
     by_kl = active = list(range(len(layers)))
     kl = None
     if len(images):

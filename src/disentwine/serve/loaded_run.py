@@ -129,7 +129,7 @@ class LoadedRun:
         if self.movable is not None and isinstance(self.model, Intervenes):
             return list(self.model.concept_names)
         if isinstance(self.model, Hierarchical):
-            return [f"layer {layer}, z{i}" for i, layer in enumerate(self.model.unit_layers)]
+            return [f"layer {layer}, z{i}" for i, layer in enumerate(self.model.latent_layers)]
         return [f"z{i}" for i in range(self.latent_count or 0)]
 
     def encode(

@@ -57,9 +57,9 @@ def test_numbers_stay_and_texts_become_indices() -> None:
     ("cells", "problem"),
     [
         (["1", "", "3"], "line 3, column 'x': no label; fill it in, or pass allow_missing=True"),
-        (["1", "NaN", "3"], "line 3, column 'x': 'NaN' is no label"),
-        (["1", "2", "-inf"], "line 4, column 'x': '-inf' is no label"),
-        (["a", "nan", "b"], "line 3, column 'x': 'nan' is no label"),
+        (["1", "NaN", "3"], "line 3, column 'x': 'NaN' is not a label"),
+        (["1", "2", "-inf"], "line 4, column 'x': '-inf' is not a label"),
+        (["a", "nan", "b"], "line 3, column 'x': 'nan' is not a label"),
         (["1", "2", "1e999"], "line 4, column 'x': not a finite number"),
         (["1", "two", "3"], "line 3, column 'x': 'two' is not a number, as most"),
         (["1", "2", "3,5"], "line 4, column 'x': '3,5' is not a number; write 3.5"),
@@ -69,9 +69,15 @@ def test_numbers_stay_and_texts_become_indices() -> None:
         (["1", "2", "1,234,567"], "line 4, column 'x': '1,234,567' is not a number; write 1234567"),
         (["1", "2", "10%"], "line 4, column 'x': '10%' is not a number; write 0.1"),
         (["1", "2", "12,5 %"], "line 4, column 'x': '12,5 %' is not a number; write 0.125"),
-        (["1", "none", "3"], "line 3, column 'x': 'none' is no label; fill it in, or pass allow_m"),
-        (["a", "None", "b"], "line 3, column 'x': 'None' may be a name or no label"),
-        (["a", "none", "b", "none"], "line 3, column 'x': 'none' in 2 rows may be a name or no"),
+        (
+            ["1", "none", "3"],
+            "line 3, column 'x': 'none' is not a label; fill it in, or pass allow_m",
+        ),
+        (["a", "None", "b"], "line 3, column 'x': 'None' may be a name or a missing label"),
+        (
+            ["a", "none", "b", "none"],
+            "line 3, column 'x': 'none' in 2 rows may be a name or a missing",
+        ),
         (["7", "7", "7"], "column 'x': constant, always 7"),
         (["a", "a", "a"], "column 'x': constant, always a"),
         ([f"note {i}" for i in range(30)], "column 'x': a different text in every row"),
@@ -87,7 +93,7 @@ def test_each_problem_is_named_once(cells: list[str], problem: str) -> None:
 @pytest.mark.parametrize("others", [("1.5", "2.5", "3"), ("red", "blue", "red")])
 def test_words_for_nothing_are_missing_labels(word: str, others: tuple[str, ...]) -> None:
     cells = [*others, word]
-    refused = f"line 5, column 'x': '{word}' is no label; fill it in, or pass allow_missing=True"
+    refused = f"line 5, column 'x': '{word}' is not a label; fill it in, or pass allow_missing=True"
     assert text(cells)[2] == [refused]
     factor, values, problems = text(cells, allow_missing=True)
     assert problems == []
@@ -101,7 +107,7 @@ def test_none_is_missing_among_numbers_and_never_guessed_among_names() -> None:
 
 
 def test_infinity_is_refused_also_where_labels_may_be_missing() -> None:
-    assert "'inf' is no label" in text(["1", "inf", "3"], allow_missing=True)[2][0]
+    assert "'inf' is not a label" in text(["1", "inf", "3"], allow_missing=True)[2][0]
 
 
 @pytest.mark.parametrize("cells", [["1,5", "2,5", "3,25"], ["10%", "20%", "5%"]])
@@ -134,7 +140,7 @@ def test_a_kind_can_be_stated() -> None:
     ] == Factor("x", "continuous")
     assert not problems.count
     number_column("x", np.arange(3.0), where=line, problems=problems, kind="binary")
-    assert problems.listed == ["column 'x': 3 distinct values, which is not binary"]
+    assert problems.listed == ["column 'x': 3 distinct values, but declared binary"]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +165,7 @@ def test_the_kind_of_text_can_be_stated(
 
 
 def test_a_missing_label_is_missing_also_among_stated_names() -> None:
-    assert "'NA' is no label" in text(["0", "NA", "1", "2"], kind="categorical")[2][0]
+    assert "'NA' is not a label" in text(["0", "NA", "1", "2"], kind="categorical")[2][0]
     factor, values, _ = text(["0", "NA", "1", "2"], allow_missing=True, kind="categorical")
     assert factor.values == ("0", "1", "2")
     assert np.isnan(values[1])
@@ -169,7 +175,7 @@ def test_a_missing_label_is_missing_also_among_stated_names() -> None:
     ("cells", "kind", "problem"),
     [
         (["low", "1", "2"], "ordinal", "line 2, column 'x': 'low' is not a number; ordinal values"),
-        (["a", "b", "c"], "binary", "column 'x': 3 distinct values, which is not binary"),
+        (["a", "b", "c"], "binary", "column 'x': 3 distinct values, but declared binary"),
     ],
 )
 def test_a_stated_kind_that_does_not_fit_is_refused(

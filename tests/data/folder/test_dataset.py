@@ -74,7 +74,7 @@ def test_the_tables_split_is_honoured(folder: Path) -> None:
     assert split["test"].tolist() == [6, 7, 8, 9]
     assert split["validation"].tolist() == [10, 11]
     write(folder, [[*row, "test"] for row in rows()], "file,x,hue,split")
-    assert report(folder) == ["column 'split': no row says train; mark the rows to learn from"]
+    assert report(folder) == ["column 'split': no row has train; mark the rows to train on"]
 
 
 def test_without_a_table_all_pictures_are_taken_by_name(folder: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_table_by_another_name_is_not_passed_over(folder: Path) -> None:
     assert "pass table='labels.csv'" in report(folder)[0]
     assert len(Folder(path=str(folder), table="labels.csv", size=8).names) == 2
     assert "no such table" in report(folder, table="label.csv")[0]
-    assert "no PNG or JPEG pictures" in report(folder, table="")[0]
+    assert "no PNG or JPEG images" in report(folder, table="")[0]
 
 
 def test_everything_wrong_comes_in_one_report(folder: Path) -> None:
@@ -114,11 +114,11 @@ def test_everything_wrong_comes_in_one_report(folder: Path) -> None:
     found = report(folder)
     expected = [
         ("line 10, column 'file'", "is already in line 2"),
-        ("line 11, column 'x'", "'nan' is no label"),
+        ("line 11, column 'x'", "'nan' is not a label"),
         ("column 'same'", "constant"),
         ("line 3, column 'file'", "01.jpg: neither PNG nor JPEG"),
-        ("line 4, column 'file'", "02.png: damaged picture"),
-        ("line 6, column 'file'", "no picture 'images/none.png'"),
+        ("line 4, column 'file'", "02.png: damaged image"),
+        ("line 6, column 'file'", "no image 'images/none.png'"),
         ("line 7, column 'file'", "'../outside.png' is outside the folder"),
         ("line 8, column 'file'", "'/etc/passwd' is outside the folder"),
         ("line 9, column 'file'", "'C:\\outside.png' is outside the folder"),
@@ -198,7 +198,7 @@ def test_a_huge_picture_is_one_more_problem(folder: Path) -> None:
     ("options", "reason"),
     [
         ({"edges": (("x", "hu"),)}, "Did you mean 'hue'"),
-        ({"edges": (("x", "hue"), ("hue", "x"))}, "a circle"),
+        ({"edges": (("x", "hue"), ("hue", "x"))}, "a cycle"),
         ({"kinds": {"hu": "categorical"}}, "kinds: there is no column 'hu'. Did you mean 'hue'"),
         (
             {"kinds": {"hue": "name"}},
@@ -207,7 +207,7 @@ def test_a_huge_picture_is_one_more_problem(folder: Path) -> None:
         ({"kinds": {"file": "ordinal"}}, "kinds: there is no column 'file'"),
         ({"size": 0}, "size=0"),
         ({"channels": 2}, "channels=2"),
-        ({"test": 1.0}, "leave some for training"),
+        ({"test": 1.0}, "leave images for training"),
     ],
 )
 def test_wrong_arguments_are_named(folder: Path, options: dict[str, Any], reason: str) -> None:

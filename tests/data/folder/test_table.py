@@ -76,7 +76,7 @@ def test_all_problems_come_in_one_report(tmp_path: Path) -> None:
         "line 3, column 'file': 'a.png' is already in line 2; keep one",
         "line 5, column 'file': empty",
         "line 7, column 'file': './a.png' is already in line 2",
-        "line 3, column 'age': 'nan' is no label",
+        "line 3, column 'age': 'nan' is not a label",
         "line 4, column 'age': no label",
         "line 7, column 'age': 'old' is not a number",
         "line 7, column 'hue': no label",
@@ -98,7 +98,7 @@ def test_all_problems_come_in_one_report(tmp_path: Path) -> None:
         ("file,x,x\na,1,2", "two columns are named 'x'"),
         ("file,File,x\na,b,2", "two columns are named 'file'"),
         ("file,x,\na,1,2", "column 3 has no name"),
-        ('file,x\na,1\nb,"2', "line 3: .*mend its quotes"),
+        ('file,x\na,1\nb,"2', "line 3: .*correct its quotes"),
         ("file,x\na," + "9" * 200_000, "line 2"),
     ],
 )
@@ -171,7 +171,7 @@ class TestParquet:
 
     def test_wrong_types_and_damage_are_refused(self, tmp_path: Path) -> None:
         path = self.write(tmp_path, {"file": ["a", "b"], "x": [[1], [2]]})
-        with pytest.raises(DataError, match="column 'x': of type list"):
+        with pytest.raises(DataError, match="column 'x': type list"):
             read_table(path)
         path.write_bytes(path.read_bytes()[:-20])
         with pytest.raises(DataError, match=r"t\.parquet: "):

@@ -160,7 +160,7 @@ def test_the_grid_is_taken_from_the_published_file(
 
 
 @pytest.mark.parametrize(
-    ("variant", "where"), [("grid", "which holds these images, too"), ("rerender", "nowhere")]
+    ("variant", "where"), [("grid", "which also has these images"), ("rerender", "nowhere")]
 )
 def test_a_file_of_our_own_is_not_said_to_be_published(
     folder: Path, variant: Variant, where: str

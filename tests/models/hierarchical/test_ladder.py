@@ -20,7 +20,7 @@ from disentwine.data import Arrays
 from disentwine.errors import Interrupted, UsageError
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models import VAE, HierarchicalVAE, LadderVAE
-from disentwine.models.hierarchical.base import HierarchicalModel, at_mean
+from disentwine.models.hierarchical.base import HierarchicalModel
 from disentwine.nn.distributions import DiagonalGaussian
 from disentwine.runs.fit import fit
 from disentwine.runs.run import load_run
@@ -70,7 +70,7 @@ class FirstLayer(nn.Module):
         self.ladder = ladder
 
     def forward(self, x: Tensor) -> Tensor:
-        q: DiagonalGaussian = self.ladder.heads[0](self.ladder.up[0](self.ladder.front(x)))
+        q: DiagonalGaussian = self.ladder.heads[0](self.ladder.up[0](self.ladder.stem(x)))
         return torch.cat([q.mean, q.log_variance], dim=1)
 
 
@@ -117,7 +117,7 @@ def test_the_ladders_posterior_merges_what_is_said_and_what_is_expected() -> Non
     assert isinstance(model, LadderVAE)
     with fixed_noise(4), torch.no_grad():
         levels = model.infer(images())
-    d, said = model.front(images()), []
+    d, said = model.stem(images()), []
     for up, head in zip(model.up, model.heads, strict=True):
         d = up(d)
         said.append(head(d))
@@ -247,7 +247,7 @@ def test_codes_decode_to_the_reconstruction(kind: Kind, likelihood: str) -> None
     torch.testing.assert_close(
         model.decode(codes), model.reconstruct(images()), rtol=1e-4, atol=1e-5
     )
-    assert model.unit_layers == (1,) * 5 + (2,) * 4 + (3,) * 3
+    assert model.latent_layers == (1,) * 5 + (2,) * 4 + (3,) * 3
 
 
 @BOTH
@@ -272,7 +272,7 @@ def test_wrong_codes_layers_and_counts_are_refused(kind: Kind) -> None:
     for codes in (np.zeros((3, 11)), torch.zeros(3, 13), np.zeros((1, 3, 12)), 0.5):
         with pytest.raises(UsageError, match=r"give \(n, 12\)"):
             model.decode(codes)
-    with pytest.raises(UsageError, match=r"codes of layer 2 \(3, 12\): give \(n, 4\)"):
+    with pytest.raises(UsageError, match=r"latents of layer 2 \(3, 12\): give \(n, 4\)"):
         model.decode(np.zeros((3, 12)), layer=2)
     with pytest.raises(UsageError, match="array or tensor of numbers"):
         model.decode([["high"]])
@@ -289,9 +289,9 @@ def test_codes_have_the_divergences_of_their_layers(kind: Kind) -> None:
     model = livelier(build(kind)).eval()
     q = model.posterior(images())
     kl = kl_to_standard_normal(q.mean, q.log_variance)
-    levels = model.infer(images(), draw=at_mean)
+    levels = model.infer(images(), at_mean=True)
     for i, level in enumerate(levels, start=1):
-        columns = [unit == i for unit in model.unit_layers]
+        columns = [unit == i for unit in model.latent_layers]
         expected = torch.distributions.kl_divergence(
             *(
                 torch.distributions.Normal(g.mean, (0.5 * g.log_variance).exp())
@@ -307,11 +307,11 @@ def test_what_units_carry_adds_up_to_the_ladders_layers() -> None:
     """With the same noise, so that both follow the same draws."""
     model = livelier(build(LadderVAE)).eval()
     with fixed_noise(5), torch.no_grad():
-        units = model.unit_divergences(images())
+        units = model.kl_per_latent(images())
     with fixed_noise(5), torch.no_grad():
         terms = model.loss(batch()).terms
     for i in (1, 2, 3):
-        columns = [unit == i for unit in model.unit_layers]
+        columns = [unit == i for unit in model.latent_layers]
         torch.testing.assert_close(units[:, columns].sum(1), terms[f"kl_{i}"])
 
 
@@ -331,12 +331,12 @@ def test_images_can_be_drawn_from_any_layer_down(kind: Kind) -> None:
     assert model.sample(4).shape == (4, 1, 12, 12)
     for layer, size in ((1, 5), (2, 4), (3, 3)):
         z = torch.randn(1, size)
-        drawn = model.sample(4, layer=layer, codes=z)
+        drawn = model.sample(4, layer=layer, latents=z)
         differ = not torch.equal(drawn[:1].expand_as(drawn), drawn)
         assert differ == (layer > 1)
         assert model.decode(z, layer=layer).shape == (1, 1, 12, 12)
     z = torch.randn(1, 5)
-    torch.testing.assert_close(model.sample(1, layer=1, codes=z), model.decode(z, layer=1))
+    torch.testing.assert_close(model.sample(1, layer=1, latents=z), model.decode(z, layer=1))
 
 
 def test_drawn_latents_have_the_prior() -> None:
@@ -346,7 +346,7 @@ def test_drawn_latents_have_the_prior() -> None:
     hook = model.decoder.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     z = torch.full((1, 4), 0.3)
     with fixed_noise(10):
-        model.sample(n, layer=2, codes=z)
+        model.sample(n, layer=2, latents=z)
     hook.remove()
     p = model.priors[0](z)
     e = (seen[0] - p.mean) / torch.exp(0.5 * p.log_variance)
@@ -360,14 +360,14 @@ def test_codes_are_taken_as_they_are_told() -> None:
     pictures = np.random.default_rng(0).integers(0, 256, (4, 12, 12, 1), np.uint8)
     top = model.represent(pictures, layer=3)
     assert isinstance(top, np.ndarray)
-    assert model.sample(4, layer=3, codes=top).shape == (4, 1, 12, 12)
-    assert model.unit_divergences(pictures).shape == (4, 12)
+    assert model.sample(4, layer=3, latents=top).shape == (4, 1, 12, 12)
+    assert model.kl_per_latent(pictures).shape == (4, 12)
     for codes, needed in (
         (top[:3], r"\(4, 3\), or \(1, 3\)"),
         (model.represent(pictures), "layer 3"),
     ):
         with pytest.raises(UsageError, match=needed):
-            model.sample(4, codes=codes)
+            model.sample(4, latents=codes)
 
 
 @pytest.mark.parametrize("layer", [0, 4, "3", 1.0])
@@ -375,7 +375,7 @@ def test_layers_that_are_not_there_are_refused(layer: Any) -> None:
     model = build(LadderVAE)
     with pytest.raises(UsageError, match="choose from 1, next to the image, to 3"):
         model.represent(images(), layer=layer)
-    with pytest.raises(UsageError, match="give that layer's codes"):
+    with pytest.raises(UsageError, match="give the latents of that layer"):
         model.sample(3, layer=2)
     with pytest.raises(UsageError, match="width of the network below each"):
         build(LadderVAE, hidden=(8,))

@@ -102,7 +102,7 @@ def test_codes_of_pictures_decode_to_their_reconstructions() -> None:
     painted = (255 * model.decode(codes).permute(0, 2, 3, 1)).round().byte().numpy()
     np.testing.assert_array_equal(painted, model.reconstruct(pictures))
     assert torch.equal(model.decode(codes), model.decode(torch.from_numpy(codes)))
-    with pytest.raises(UsageError, match=r"codes \(5, 3\): give \(n, 4\)"):
+    with pytest.raises(UsageError, match=r"latents \(5, 3\): give \(n, 4\)"):
         model.decode(codes[:, :3])
     with pytest.raises(UsageError, match="1 or more"):
         model.sample(-1)

@@ -60,7 +60,7 @@ def test_sums_of_layers_are_the_terms_of_the_loss(subject: Subject) -> None:
     for i in (1, 2):
         term = subject.found.score(f"kl_{i}")
         assert term is not None
-        assert kl[np.array(model.unit_layers) == i].sum() == pytest.approx(term.value, rel=1e-4)
+        assert kl[np.array(model.latent_layers) == i].sum() == pytest.approx(term.value, rel=1e-4)
     again = evaluate(model, subject.dataset, "none").unit_kl
     assert again is not None
     assert again.tolist() == kl.tolist()

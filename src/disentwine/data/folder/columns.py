@@ -1,4 +1,4 @@
-"""Parse one table cell; numeric column to factor; problem list; text column to factor."""
+"""Parse table cells; numeric and text columns to factors; collect problems."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from disentwine.core.types import FloatArray, Kind
 from disentwine.errors import DataError, UsageError, did_you_mean
 
 NO_LABEL = frozenset(["", "-", "?", "na", "n/a", "#n/a", "null", "nan", "+nan", "-nan"])
-"""What programs and people write into a cell that has no label, in lower case."""
+"""Contents of a cell without a label, in lower case."""
 
 NONE = "none"
-"""What they write as well, but may mean as a name: a face whose beard is "none"."""
+"""Ambiguous: no label, or a category, as for a face whose beard is "none"."""
 
 FOLDED = frozenset(["true", "false", "yes", "no", NONE])
-"""Names that are the same in any case: spreadsheets write TRUE, Python writes True."""
+"""Names whose case is ignored: spreadsheets write TRUE, Python writes True."""
 
 _MINUS = "\N{MINUS SIGN}"
 
@@ -33,7 +33,7 @@ _NOT_FINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 
 
 def is_missing(cell: str) -> bool:
-    """Whether a cell says that there is no label.
+    """Whether a cell has no label.
 
     >>> [is_missing(cell) for cell in ("", "N/A", "?", "none")]
     [True, True, True, False]
@@ -42,12 +42,12 @@ def is_missing(cell: str) -> bool:
 
 
 def is_infinite(cell: str) -> bool:
-    """Whether a cell says infinity, which is no label either."""
+    """Whether a cell is infinity, which is not a label."""
     return bool(_NOT_FINITE.fullmatch(_ascii_minus(cell)))
 
 
 def number_in(cell: str) -> float | None:
-    """The number that a cell holds, if it is one that can be read in one way only.
+    """The number in a cell, if it is unambiguous.
 
     >>> number_in("-2e3"), number_in("1,5"), number_in("red")
     (-2000.0, None, None)
@@ -57,7 +57,7 @@ def number_in(cell: str) -> float | None:
 
 
 def name_in(cell: str) -> str:
-    """The cell as a category's name.
+    """The name of a category in a cell.
 
     >>> name_in("TRUE"), name_in("Red")
     ('true', 'Red')
@@ -67,18 +67,18 @@ def name_in(cell: str) -> str:
 
 
 def possible_numbers(cell: str) -> list[str]:
-    """The numbers that a cell with commas or a percent sign may stand for.
+    """The possible values of a cell with commas or a percent sign.
 
     >>> [possible_numbers(cell) for cell in ("1,5", "1,234", "1.234,5", "10%", "red")]
     [['1.5'], ['1.234', '1234'], ['1234.5'], ['0.1'], []]
     """
     plain = _ascii_minus(cell)
     if plain.endswith("%"):
-        share = plain[:-1].rstrip()
-        numbers = [share] if number_in(share) is not None else possible_numbers(share)
+        percent = plain[:-1].rstrip()
+        numbers = [percent] if number_in(percent) is not None else possible_numbers(percent)
         return [f"{float(number) / 100:.12g}" for number in numbers]
-    exchanged = plain.translate(str.maketrans(",.", ".,"))
-    numbers = [text.replace(",", "") for text in (exchanged, plain) if _GROUPED.fullmatch(text)]
+    swapped = plain.translate(str.maketrans(",.", ".,"))
+    numbers = [text.replace(",", "") for text in (swapped, plain) if _GROUPED.fullmatch(text)]
     return [number for number in numbers if number_in(number) is not None]
 
 
@@ -91,11 +91,11 @@ LISTED = 10
 FEW = 20
 
 Where = Callable[[int], str]
-"""What the user calls a row: its line in the file, or its index in the array."""
+"""Describes a row to the user: its line in the file, or its index in the array."""
 
 
 class Problems:
-    """Gathers what is wrong, so that it is all mended at once.
+    """Collects problems, so that one error reports all of them.
 
     >>> problems = Problems("concepts.csv")
     >>> problems.add("line 2: too short")
@@ -115,7 +115,7 @@ class Problems:
             self.listed.append(problem)
 
     def raise_any(self) -> None:
-        """Raise one error that lists the problems, a line each."""
+        """Raise one error that lists the problems, one per line."""
         if self.count == 1:
             raise DataError(f"{self.source}: {self.listed[0]}")
         if self.count:
@@ -125,7 +125,7 @@ class Problems:
 
 
 def check_kinds(kinds: Mapping[str, Kind], names: Sequence[str]) -> None:
-    """Refuse a kind that there is not, or one of a column that there is not.
+    """Refuse unknown kinds and kinds of unknown columns.
 
     >>> check_kinds({"specie": "categorical"}, ["species"])
     Traceback (most recent call last):
@@ -148,11 +148,10 @@ def number_column(
     allow_missing: bool = False,
     kind: Kind | None = None,
 ) -> tuple[Factor, FloatArray]:
-    """The factor of a column of numbers, where NaN is a missing label.
+    """Factor and values of a column of numbers; NaN is a missing label.
 
-    Unless `kind` says otherwise, two distinct values are binary, up to 20 distinct integers
-    ordinal, all else continuous. Values stay as they are, but for categories, which become
-    their index.
+    Unless `kind` is given, two distinct values are binary, up to 20 distinct integers ordinal, and
+    everything else continuous. Values are unchanged, except categories, which become their index.
 
     >>> number_column("dice", np.array([1.0, 6.0, 2.0]), where=str, problems=Problems(""))[0].kind
     'ordinal'
@@ -186,7 +185,7 @@ def _kind_of(known: FloatArray) -> Kind:
 
 
 def check_varies(name: str, known: Sequence[str], rows: int, problems: Problems) -> None:
-    """Refuse a column that says the same of every picture."""
+    """Report a column that is constant or empty."""
     if not known and rows:
         problems.add(f"column '{name}': no usable value in any row; remove the column")
     elif len(known) == 1 and rows > 1:
@@ -194,14 +193,14 @@ def check_varies(name: str, known: Sequence[str], rows: int, problems: Problems)
 
 
 def check_binary(name: str, kind: Kind | None, known: int, problems: Problems) -> None:
-    """Refuse a column that is said to be binary but has more values."""
+    """Report a column declared binary that has more than two values."""
     if kind == "binary" and known > 2:
-        problems.add(f"column '{name}': {known:,} distinct values, which is not binary")
+        problems.add(f"column '{name}': {known:,} distinct values, but declared binary")
 
 
 def missing(name: str, where: str, cell: str = "") -> str:
-    """What is wrong where a label is missing, and was not allowed to."""
-    found = f"'{cell}' is no label" if cell else "no label"
+    """Message for a missing label that is not allowed."""
+    found = f"'{cell}' is not a label" if cell else "no label"
     return f"{where}, column '{name}': {found}; fill it in, or pass allow_missing=True"
 
 
@@ -214,10 +213,10 @@ def text_column(
     allow_missing: bool = False,
     kind: Kind | None = None,
 ) -> tuple[Factor, FloatArray]:
-    """The factor of a column of text: numbers if it holds numbers, else categories.
+    """Factor and values of a column of text: numbers, or else categories.
 
-    Unless `kind` says otherwise, the larger part decides. The word "none" is a missing label among
-    numbers; among names it is refused, since it may be one, unless `kind` is "categorical".
+    Unless `kind` is given, the majority of the cells decides. The word "none" is a missing label
+    among numbers; among names it is ambiguous and refused, unless `kind` is "categorical".
 
     >>> cells = ["red", "blue", "red", "green"]
     >>> factor, values = text_column("hue", cells, where=str, problems=Problems(""))
@@ -235,7 +234,7 @@ def text_column(
             empty.append(row)
         elif is_infinite(cell):
             remedy = "write a number, or leave the cell empty and pass allow_missing=True"
-            problems.add(f"{where(row)}, column '{name}': '{cell}' is no label; {remedy}")
+            problems.add(f"{where(row)}, column '{name}': '{cell}' is not a label; {remedy}")
         elif cell.lower() == NONE and kind != "categorical":
             nones.append(row)
         else:
@@ -282,11 +281,13 @@ def _category_column(
 def _unsure(name: str, where: str, cells: Sequence[str]) -> str:
     rows = f" in {len(cells):,} rows" if len(cells) > 1 else ""
     remedy = f"leave the cell empty, or keep the name with kinds={{'{name}': 'categorical'}}"
-    return f"{where}, column '{name}': '{cells[0]}'{rows} may be a name or no label; {remedy}"
+    return (
+        f"{where}, column '{name}': '{cells[0]}'{rows} may be a name or a missing label; {remedy}"
+    )
 
 
 def _not_a_number(word: str, kind: Kind | None) -> str:
     meant = " or ".join(possible_numbers(word))
-    which = ", whichever is meant" if " or " in meant else ""
+    which = ", whichever is right" if " or " in meant else ""
     due = f"; {kind} values are" if kind else ", as most of this column are"
     return f"'{word[:40]}' is not a number{f'; write {meant}{which}' if meant else due}"

@@ -1,4 +1,4 @@
-"""The user's own folder: pictures, and a table of concepts that names them."""
+"""Data set from a folder of images and a table of their concepts."""
 
 from __future__ import annotations
 
@@ -11,42 +11,43 @@ import numpy as np
 
 from disentwine.core.dataset import Dataset
 from disentwine.core.types import IndexArray, Kind, UInt8Array
-from disentwine.data import images as pictures
 from disentwine.data.arrays import check_enough, graph_from, split_by_share
 from disentwine.data.folder.columns import Problems, check_kinds
 from disentwine.data.folder.table import ConceptTable, read_table
+from disentwine.data.images import SUFFIXES, check_format, read_image
 from disentwine.errors import DataError
 
 DEFAULT_TABLE = "concepts.csv"
-# Each thread may hold one picture of MAX_PIXELS; more threads than this gain little.
+# Each thread may hold one image of MAX_PIXELS; more threads gain little.
 MOST_THREADS = 4
 
 
 class Folder(Dataset):
-    """PNG and JPEG pictures in a folder, their concepts in a CSV or Parquet table.
+    """PNG and JPEG images in a folder, with their concepts in a CSV or Parquet table.
 
-    The table's column `file` names each picture relative to the folder; every other column is
-    a concept, but for `split`, which if present says train, validation or test. Without a
-    table, all pictures of the folder are taken in the order of their names, with no factors.
-    All that is wrong is reported at once, by row and column.
+    The column `file` has the path of each image relative to the folder. The optional column `split`
+    has train, validation or test. Every other column is a concept. Without a table, all images of
+    the folder are read in the order of their names, without factors. One error reports all problems
+    by row and column.
 
     Arguments:
         path: the folder.
-        table: the table's name in it; "" for none.
-        size: each picture is cropped to its centre square and resized to size x size.
+        table: file name of the table in the folder; "" for none.
+        size: each image is cropped to its centre square and resized to size x size.
         channels: 1 for grey, 3 for colour.
-        seed: of the split, where the table has none.
-        test: the share of the pictures held out for the final scores.
-        validation: the share held out for early stopping.
-        kinds: the kind of any column whose cells do not tell it, such as numbers that are names.
-        allow_missing: let empty cells, NA, N/A, null, nan, - and ? stand for "no label".
-        edges: (cause, effect) pairs of the true graph, where it is known.
+        seed: of the split, if the table has none.
+        test: fraction of the images held out for the final scores.
+        validation: fraction held out for early stopping.
+        kinds: the kind of columns for which the inferred kind is wrong, such as integer-coded
+            categories.
+        allow_missing: accept empty cells, NA, N/A, null, nan, - and ? as "no label".
+        edges: (cause, effect) pairs of the true graph, if known.
 
     >>> import tempfile
+    >>> from disentwine.data.images import write_image
     >>> with tempfile.TemporaryDirectory() as path:
     ...     for i in range(10):
-    ...         picture = np.full((20, 30, 3), 25 * i, np.uint8)
-    ...         pictures.write_image(Path(path, f"{i}.png"), picture)
+    ...         write_image(Path(path, f"{i}.png"), np.full((20, 30, 3), 25 * i, np.uint8))
     ...     rows = "\\n".join(f"{i}.png,{25 * i}" for i in range(10))
     ...     _ = Path(path, "concepts.csv").write_text(f"file,grey\\n{rows}")
     ...     Folder(path=path, size=16)
@@ -54,7 +55,7 @@ class Folder(Dataset):
     """
 
     editable = True
-    about = "your own folder of PNG or JPEG pictures with a CSV or Parquet table of concepts"
+    about = "your own folder of PNG or JPEG images with a CSV or Parquet table of concepts"
 
     def __init__(
         self,
@@ -73,10 +74,10 @@ class Folder(Dataset):
         self.path, self.table, self.size, self.channels = str(path), table, size, channels
         self.seed, self.test, self.validation = seed, test, validation
         self.kinds, self.allow_missing, self.edges = dict(kinds), allow_missing, edges
-        pictures.check_format(size, channels)
+        check_format(size, channels)
         root = Path(path).expanduser()
         if not root.is_dir():
-            below = "" if root.is_absolute() else ", and from which folder the command is given"
+            below = "" if root.is_absolute() else ", and the folder from which you run the command"
             raise DataError(f"{path}: there is no such folder; check its name{below}")
         problems = Problems(str(path))
         concepts = _concepts(root, table, kinds, allow_missing, problems)
@@ -103,16 +104,16 @@ def _concepts(
         raise DataError(
             f"{root}: no {table}, but {others[0]}; pass table='{others[0]}', or table='' for none"
         )
-    files = tuple(name for name in names if name.lower().endswith(tuple(pictures.SUFFIXES)))
+    files = tuple(name for name in names if name.lower().endswith(tuple(SUFFIXES)))
     if not files:
-        raise DataError(f"{root}: no PNG or JPEG pictures in it; check the folder's name")
+        raise DataError(f"{root}: no PNG or JPEG images in it; check the name of the folder")
     check_kinds(kinds, [])
     return ConceptTable(files, tuple(f"'{name}'" for name in files), (), np.empty((len(files), 0)))
 
 
 def _stated_split(parts: Sequence[str], problems: Problems) -> dict[str, IndexArray]:
     if "train" not in parts:
-        problems.add("column 'split': no row says train; mark the rows to learn from")
+        problems.add("column 'split': no row has train; mark the rows to train on")
     stated = np.array(parts)
     return {
         part: np.flatnonzero(stated == part).astype(np.int64)
@@ -127,16 +128,16 @@ def _read_all(
 
     def read(row: int) -> str | None:
         file = concepts.files[row]
-        # As Windows has it, so that both slashes and a drive letter count everywhere.
+        # A Windows path, so that both slashes and drive letters are recognised on every system.
         relative = PureWindowsPath(file)
         if relative.anchor or ".." in relative.parts:
-            return f"'{file}' is outside the folder; move the picture into it"
+            return f"'{file}' is outside the folder; move the image into it"
         if not file:
-            return None  # the table has reported it
+            return None  # reported by read_table
         if not (root / file).is_file():
-            return f"there is no picture '{file}' in the folder; add it or remove the row"
+            return f"there is no image '{file}' in the folder; add it or remove the row"
         try:
-            images[row] = pictures.read_image(root / file, size=size, channels=channels)
+            images[row] = read_image(root / file, size=size, channels=channels)
         except DataError as error:
             return str(error)
         return None

@@ -1,4 +1,4 @@
-"""CSV/Parquet to columns; concept table: columns to factors."""
+"""Read CSV and Parquet tables of concepts into factors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from disentwine.data.folder.columns import Problems, Where, check_kinds, number_
 from disentwine.errors import DataError, did_you_mean
 
 NO_CONCEPTS = ("file", "split")
-"""Columns that are not concepts, whatever the case of their names."""
+"""Columns that are not concepts; the case of their names is ignored."""
 
 Columns = Mapping[str, Sequence[str] | FloatArray]
 
 
 def read_csv(path: Path, problems: Problems) -> tuple[list[str], Columns]:
-    """What the rows are called, and the columns by name, all of text."""
+    """Descriptions of the rows, and text columns by name."""
     rows: list[str] = []
     records: list[list[str]] = []
     line = 0
@@ -42,9 +42,9 @@ def read_csv(path: Path, problems: Problems) -> tuple[list[str], Columns]:
                     records.append([cell.strip() for cell in record])
                 line = reader.line_num
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not text in UTF-8; save it as 'CSV UTF-8'") from error
+        raise DataError(f"{path}: not UTF-8 text; save it as 'CSV UTF-8'") from error
     except csv.Error as error:
-        raise DataError(f"{path}: line {line + 1}: {error}; mend its quotes") from error
+        raise DataError(f"{path}: line {line + 1}: {error}; correct its quotes") from error
     cells = zip(*records, strict=True) if records else ([] for _ in header)
     return rows, dict(zip(header, map(list, cells), strict=True))
 
@@ -70,7 +70,7 @@ def _checked_header(path: Path, names: Sequence[str]) -> list[str]:
 
 
 def read_parquet(path: Path, problems: Problems) -> tuple[list[str], Columns]:
-    """What the rows are called, and the columns by name, of numbers or of text."""
+    """Descriptions of the rows, and columns of numbers or text by name."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -92,7 +92,9 @@ def read_parquet(path: Path, problems: Problems) -> tuple[list[str], Columns]:
         elif all(cell is None or isinstance(cell, (bool, int, float)) for cell in cells):
             columns[name] = np.array(cells, dtype=np.float64)
         else:
-            problems.add(f"column '{name}': of type {column.type}; write numbers or text")
+            problems.add(
+                f"column '{name}': type {column.type} is not supported; write numbers or text"
+            )
     return [f"row {row}" for row in range(1, table.num_rows + 1)], columns
 
 
@@ -101,14 +103,14 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 
 @dataclass(frozen=True)
 class ConceptTable:
-    """What a table of concepts says.
+    """The content of a table of concepts.
 
     Arguments:
-        files: the picture of each row.
-        rows: what the user calls each row, "line 2" of a CSV or "row 1" of a Parquet.
+        files: the image of each row.
+        rows: description of each row, "line 2" of a CSV or "row 1" of a Parquet file.
         spec: name, kind and values of each concept.
-        factors: (n, k) a column for each entry of `spec`.
-        split: of each row "train", "validation" or "test", when the table says so.
+        factors: (n, k) one column for each entry of `spec`.
+        split: "train", "validation" or "test" for each row, if the table has the column.
     """
 
     files: tuple[str, ...]
@@ -128,15 +130,16 @@ def read_table(
     """Read a CSV (comma, semicolon or tab) or Parquet table with a `file` column.
 
     A column of numbers is continuous, ordinal (up to 20 distinct integers) or binary (two
-    values); one of text is categorical, stored as the index into its sorted values. A column
-    `split` may assign the rows to train, validation and test. Its name and that of `file` may be
-    in any case.
+    values); a column of text is categorical, stored as the index into its sorted values. An optional
+    column `split` assigns the rows to train, validation and test. The names `file` and `split` are
+    not case-sensitive.
 
     Arguments:
         path: the table.
-        allow_missing: let empty cells, NA, N/A, null, nan, - and ? stand for "no label" (NaN).
-        kinds: the kind of any column whose cells do not tell it, such as numbers that are names.
-        problems: where to gather what is wrong; when omitted it is raised here, all at once.
+        allow_missing: accept empty cells, NA, N/A, null, nan, - and ? as "no label" (NaN).
+        kinds: the kind of columns for which the inferred kind is wrong, such as integer-coded
+            categories.
+        problems: collects the problems; when omitted, one error reports all of them.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -158,7 +161,9 @@ def read_table(
     try:
         rows, columns = (read_parquet if suffix == ".parquet" else read_csv)(path, found)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error}); check it and its rights") from error
+        raise DataError(
+            f"{path}: cannot be read ({error}); check the file and its permissions"
+        ) from error
     table = _interpret(path, rows, columns, found, kinds or {}, allow_missing)
     if problems is None:
         found.raise_any()
@@ -176,11 +181,11 @@ def _interpret(
     files = columns.get("file")
     if files is None:
         raise DataError(
-            f"{path}: no column 'file' to name the pictures. {did_you_mean('file', columns)}"
+            f"{path}: no column 'file' with the paths of the images. {did_you_mean('file', columns)}"
         )
     if not rows:
         problems.raise_any()
-        raise DataError(f"{path}: a header but no rows; add a row for each picture")
+        raise DataError(f"{path}: a header but no rows; add a row for each image")
     where: Where = rows.__getitem__
     files = tuple(map(str, files))
     _check_files(files, where, problems)
@@ -208,7 +213,9 @@ def _check_files(files: Sequence[str], where: Where, problems: Problems) -> None
     first: dict[PurePosixPath, int] = {}
     for row, file in enumerate(files):
         if not file:
-            problems.add(f"{where(row)}, column 'file': empty; name the picture or remove the row")
+            problems.add(
+                f"{where(row)}, column 'file': empty; give the path of the image or remove the row"
+            )
         elif (earlier := first.setdefault(PurePosixPath(file), row)) != row:
             problems.add(
                 f"{where(row)}, column 'file': '{file}' is already in {where(earlier)}; keep one"

@@ -1,4 +1,4 @@
-"""Cars3D: 183 cars from 24 sides and 4 heights, from the files that their owners publish."""
+"""Cars3D: 183 cars at 24 azimuths and 4 elevations, from the published files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.core.types import Count, UInt8Array
-from disentwine.data.files import cache_path, find_file, read_once, refusing_damage
+from disentwine.data.files import cache_path, find_file, load_mat, read_once, refusing_damage
 from disentwine.data.images import shrink
 from disentwine.data.lazy_images import every_combination
 from disentwine.data.splits import random_split
@@ -24,20 +24,19 @@ AZIMUTHS = tuple(range(0, 360, 15))
 
 
 class Cars3D(Dataset):
-    """17,568 pictures of cars, numbered as the list names them: each from every side and height.
+    """17,568 images of cars, each at every azimuth and elevation, in the order of the published list.
 
-    The first reading takes a while; what was read is kept as one array in the user's cache
-    (`XDG_CACHE_HOME`, 216 MB). 15 % of the images are for tests and as many for validation, as
-    CT-VAE has them.
+    The images are decoded once and cached as one array in the user's cache (`XDG_CACHE_HOME`,
+    216 MB). 15 % of the images are test images and 15 % validation images, as for CT-VAE.
 
     Reference: Deep Visual Analogy-Making, S. Reed, Y. Zhang, Y. Zhang and H. Lee, 2015.
 
     Arguments:
-        size: of an image; the published ones are 128x128.
+        size: height and width of the images; the published ones are 128x128.
         seed: of the split.
     """
 
-    about: ClassVar[str] = "183 cars from 24 sides and 4 heights, 64x64; the published files"
+    about: ClassVar[str] = "183 cars at 24 azimuths and 4 elevations, 64x64; the published files"
     spec = (
         Factor("car", "categorical", values=tuple(map(str, range(CARS)))),
         Factor("azimuth", "ordinal", "°", AZIMUTHS, cyclic=True),
@@ -63,7 +62,7 @@ class Cars3D(Dataset):
 
 
 def read_cars(listed: Path, *, size: int) -> UInt8Array:
-    """(17568, size, size, 3): all cars of the list, the elevation changing fastest."""
+    """All cars of the list, (17568, size, size, 3); the elevation changes fastest."""
     names = listed.read_text(encoding="utf-8").split()
     if len(names) != CARS or len(set(names)) != CARS:
         raise DataError(f"{listed} names {len(set(names))} cars instead of {CARS}; fetch it again")
@@ -76,19 +75,12 @@ def read_cars(listed: Path, *, size: int) -> UInt8Array:
 
 
 def read_car(path: Path, *, size: int) -> UInt8Array:
-    """(96, size, size, 3) one car: its array `im` is (row, column, channel, azimuth, elevation)."""
-    from scipy.io import loadmat
-
+    """One car, (96, size, size, 3), from its array `im` (row, column, channel, azimuth, elevation)."""
     shape = (SIDE, SIDE, 3, len(AZIMUTHS), len(ELEVATIONS))
+    im = load_mat(path, ["im"])["im"]
     with refusing_damage(path):
-        try:
-            im = loadmat(path, variable_names=["im"])["im"]
-        except OSError:
-            raise
-        except Exception as error:  # a reader that is fed hostile bytes may raise anything
-            raise ValueError(str(error) or type(error).__name__) from error
         if im.shape != shape or im.dtype != np.uint8:
             raise ValueError(f"its array im has shape {im.shape} instead of {shape}")
-    # MATLAB keeps the first axis closest together: turned round, the planes need no copy.
+    # MATLAB stores arrays in column-major order: after transposing, the planes need no copy.
     planes = shrink(im.T.reshape(-1, SIDE, SIDE), size).reshape(*shape[:2:-1], 3, size, size)
     return planes.transpose(1, 0, 4, 3, 2).reshape(-1, size, size, 3)

@@ -1,4 +1,4 @@
-"""The images that CausalVAE's authors published, with their labels and their split."""
+"""The published images of CausalVAE, with their labels and split."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from disentwine.data.synthetic.pendulum import Pendulum
 from disentwine.errors import DataError
 
 SOURCE = (
-    "https://github.com/huawei-noah/trustworthyAI (research/CausalVAE) as single pictures, of which this "
-    "file is made; 'pendulum' and 'flow' are drawn and need none"
+    "https://github.com/huawei-noah/trustworthyAI (research/CausalVAE) as single images, from which this "
+    "file is made; 'pendulum' and 'flow' are rendered and need no file"
 )
 LICENCE = "Apache 2.0; cite M. Yang et al., CausalVAE, 2021"
 
 
 class PendulumAuthors(Dataset):
-    """The authors' 7,308 Pendulum images; factors, units and graph are those of `Pendulum`.
+    """The 7,308 published Pendulum images; factors, units and graph are those of `Pendulum`.
 
     Reference: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
     M. Yang et al., 2021.
 
     Arguments:
-        seed: decides which tenth of the authors' training images is for validation.
+        seed: of the choice of 10 % of the published training images for validation.
     """
 
     about: ClassVar[str] = "Pendulum as CausalVAE's authors published it; 7,308 images"
@@ -48,17 +48,17 @@ class PendulumAuthors(Dataset):
 
 
 class FlowAuthors(Dataset):
-    """The authors' 6,874 Flow images; factors, units and graph are those of `Flow`.
+    """The 6,874 published Flow images; factors, units and graph are those of `Flow`.
 
-    The published labels were truncated: water height to whole units, flow to tenths. Images of
-    different scenes can therefore share all their labels, within the training set and across
-    the split; for exact labels and a clean split use `Flow`.
+    The published labels are truncated: water height to whole units, flow to tenths. Images of
+    different scenes can therefore have equal labels, within the training set and across the
+    split; for exact labels and a clean split use `Flow`.
 
     Reference: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
     M. Yang et al., 2021.
 
     Arguments:
-        seed: decides which tenth of the authors' training images is for validation.
+        seed: of the choice of 10 % of the published training images for validation.
     """
 
     about: ClassVar[str] = "Flow as CausalVAE's authors published it; 6,874 images, coarse labels"
@@ -75,7 +75,7 @@ class FlowAuthors(Dataset):
 
 
 def _published(name: str, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
-    """The arrays of one file, each of `shapes` a row; they must agree in their number of rows."""
+    """The arrays of one file; `shapes` are those of a row. All have equally many rows."""
     file = f"{name}_96x96.npz"
     path = find_file(
         [f"causalvae/{file}", file], dataset="CausalVAE's images", source=SOURCE, licence=LICENCE

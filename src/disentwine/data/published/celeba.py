@@ -1,4 +1,4 @@
-"""CelebA: faces with yes-or-no attributes, from the files that their owners publish."""
+"""CelebA: faces with binary attributes, from the published files."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ MOST_THREADS = 4
 class CelebA(Dataset):
     """202,599 aligned faces with 40 attributes each, and the official split.
 
-    Faces are cropped to their centre square and resized when first asked for; what was read is kept
-    beside them as one array, if that folder can be written.
+    Faces are cropped to the centre square and resized on first use, and cached as one array beside
+    them if that folder can be written.
 
     Reference: Deep Learning Face Attributes in the Wild, Z. Liu et al., 2015.
 
     Arguments:
         size: height and width of the images in pixels.
-        limit: take only so many faces, the first of each part of the split in proportion.
+        limit: largest number of faces; the first of each part of the split, in proportion.
     """
 
-    about: ClassVar[str] = "202,599 faces with 40 yes-or-no attributes; the published files"
+    about: ClassVar[str] = "202,599 faces with 40 binary attributes; the published files"
     concepts: ClassVar[dict[str, str]] = {}
-    """Which attributes, by what they are called here; a leading "-" turns one round. All when empty."""
+    """Published attribute of each factor; a leading "-" negates it. All attributes when empty."""
 
     def __init__(self, *, size: int = 64, limit: int | None = None) -> None:
         self.size, self.limit = size, limit
@@ -76,7 +76,7 @@ class CelebA(Dataset):
 
 
 class CelebASmile(CelebA):
-    """CelebA's gender, smile, open eyes and open mouth, as CausalVAE takes them."""
+    """CelebA's gender, smile, open eyes and open mouth: the concepts of CausalVAE."""
 
     about: ClassVar[str] = "CelebA with CausalVAE's four concepts of a smile"
     concepts: ClassVar[dict[str, str]] = {
@@ -88,7 +88,7 @@ class CelebASmile(CelebA):
 
 
 class CelebABeard(CelebA):
-    """CelebA's age, gender, baldness and beard, as CausalVAE takes them."""
+    """CelebA's age, gender, baldness and beard: the concepts of CausalVAE."""
 
     about: ClassVar[str] = "CelebA with CausalVAE's four concepts of a beard"
     concepts: ClassVar[dict[str, str]] = {
@@ -100,14 +100,14 @@ class CelebABeard(CelebA):
 
 
 def read_attributes(path: Path) -> tuple[list[str], list[str], NDArray[np.int8]]:
-    """Files, attributes' names, and +1 or -1 for each of both."""
+    """File names, attribute names, and +1 or -1 for each file and attribute."""
     with refusing_damage(path):
         lines = path.read_text(encoding="utf-8").splitlines()
         names = lines[1].split()
         rows = [line.split() for line in lines[2:] if line.strip()]
         signs = np.array([row[1:] for row in rows], dtype=np.int8)
         if signs.shape != (int(lines[0]), len(names)) or set(np.unique(signs)) - {-1, 1}:
-            raise ValueError(f"{len(rows)} rows do not fit its own heading")
+            raise ValueError(f"{len(rows)} rows do not match the header")
     return [row[0] for row in rows], names, signs
 
 
@@ -128,7 +128,7 @@ def _read_partition(path: Path, files: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _first_of_each(parts: NDArray[np.int64], limit: int | None) -> NDArray[np.int64]:
-    """Rows to take, in their order."""
+    """The rows to read, in order."""
     if limit is None or limit >= len(parts):
         return np.arange(len(parts))
     share = limit / len(parts)
@@ -142,7 +142,7 @@ def _column(signs: NDArray[np.int8], names: Sequence[str], attribute: str) -> Fl
 
 
 def _faces(folder: Path, files: Sequence[str], size: int) -> UInt8Array:
-    """All faces, from the array that an earlier reading kept where there is one."""
+    """All faces, from the cached array if there is one."""
     shape = (len(files), size, size, 3)
 
     def read_all() -> UInt8Array:
@@ -159,5 +159,5 @@ def _faces(folder: Path, files: Sequence[str], size: int) -> UInt8Array:
                 bar.advance()
         return images
 
-    kept = folder.with_name(f"{FACES}_{size}_{len(files)}.npy")
-    return read_once(kept, shape=shape, read=read_all)
+    cache = folder.with_name(f"{FACES}_{size}_{len(files)}.npy")
+    return read_once(cache, shape=shape, read=read_all)

@@ -1,4 +1,4 @@
-"""dSprites as its authors publish it, and the smaller files made from it."""
+"""dSprites: the published file and smaller files made from it."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ FILES: dict[str, str] = {
     "rerender": "dsprites_rerender_packed.npz",
 }
 THINNED = (1, 1, 4, 2, 2)
-"""Every such value of shape, scale, orientation, x and y is in "grid"."""
+"""Step between the values of shape, scale, orientation, x and y that "grid" has."""
 
 PUBLISHED = "https://github.com/google-deepmind/dsprites-dataset"
 SOURCES = {
     "full": PUBLISHED,
-    "grid": f"{PUBLISHED} as {FILES['full']}, which holds these images, too",
+    "grid": f"{PUBLISHED} as {FILES['full']}, which also has these images",
 }
-UNPUBLISHED = "nowhere: it was made for tests of this package; 'variant=full' is the published one"
+UNPUBLISHED = "nowhere: this file was made for tests; 'variant=full' is the published file"
 
 
 class DSprites(Dataset):
     """Three binary shapes under scale, orientation and position, read from a file.
 
-    The images are kept as bits: all 737,280 in 378 MB. A tenth is for tests, and a tenth but at
-    most 10,000 for validation, so "full" is split as `Shapes2D` of the same seed is.
+    The images are stored as bits: all 737,280 in 378 MB. 10 % are test images, and 10 % but at most
+    10,000 are validation images, so "full" has the same split as `Shapes2D` with the same seed.
 
     Reference: dSprites: Disentanglement testing Sprites dataset, L. Matthey, I. Higgins,
     D. Hassabis and A. Lerchner, 2017.
 
     Arguments:
         variant: "full" is the published file; "grid" has every fourth orientation and every second
-            place of it, 46,080 images, from that file or one of its own; "random" has 20,000 images of
-            it; "rerender" is a redrawing of all 737,280.
+            position of it, 46,080 images, from that file or a smaller one; "random" has 20,000 of its
+            images; "rerender" is another rendering of all 737,280.
         seed: of the split.
 
     >>> DSprites(variant="grids")
@@ -80,18 +80,18 @@ class DSprites(Dataset):
 
 
 def places(variant: str) -> list[str]:
-    """Where the variant's file may be, relative to the data folder."""
+    """Possible paths of the file of a variant, relative to the data folder."""
     return [f"dsprites/{FILES[variant]}", FILES[variant]]
 
 
 def source_of(variant: Variant) -> Variant:
-    """Whose file to read: "grid" is also in the published one."""
+    """The variant whose file to read: "grid" is also part of the published file."""
     taken = variant == "grid" and not existing_files(places("grid"))
     return "full" if taken and existing_files(places("full")) else variant
 
 
 def thinned_rows() -> IndexArray:
-    """The rows of the published file that "grid" has.
+    """The rows of the published file in "grid".
 
     >>> len(thinned_rows()), thinned_rows()[:3]
     (46080, array([0, 2, 4]))
@@ -101,7 +101,7 @@ def thinned_rows() -> IndexArray:
 
 
 def find_variant(variant: Variant) -> Path:
-    """The variant's file, or an error that also names the variants that are there."""
+    """The file of a variant; a missing file raises an error that names the available variants."""
     try:
         return find_file(
             places(variant),
@@ -112,8 +112,8 @@ def find_variant(variant: Variant) -> Path:
     except DataError as missing:
         present = [other for other in get_args(Variant) if existing_files(places(other))]
         others = ", ".join(f"variant={name}" for name in present)
-        instead = f"At hand: {others}; or" if others else "Instead,"
-        raise DataError(f"{missing}. {instead} 'shapes2d' is drawn and needs no file") from None
+        instead = f"Available: {others}; or" if others else "Instead,"
+        raise DataError(f"{missing}. {instead} 'shapes2d' is rendered and needs no file") from None
 
 
 def read_factors(path: Path, variant: Variant) -> FloatArray:
@@ -124,7 +124,7 @@ def read_factors(path: Path, variant: Variant) -> FloatArray:
         check_table(path, bool((classes < SIZES).all()), "latents_classes", classes)
         return np.stack([values[classes[:, i]] for i, values in enumerate(GRID)], axis=1)
     latents = load_npz(path, ["latents_values"])["latents_values"]
-    # The published table begins with a colour that is always white.
+    # The first published factor is the colour, which is always white.
     check_table(path, latents.ndim == 2 and latents.shape[1] in (5, 6), "latents_values", latents)
     factors = latents[:, -5:].astype(np.float64)
     factors[:, 0] -= 1
@@ -133,7 +133,7 @@ def read_factors(path: Path, variant: Variant) -> FloatArray:
 
 
 def read_images(path: Path, variant: Variant, *, n: int) -> PackedImages:
-    """The n images; those of the published file are packed while they are read."""
+    """The n images; those of the published file are packed while reading."""
     with refusing_damage(path):
         if variant != "rerender":
             return PackedImages.pack(stream_npz(path, "imgs"), n=n)
@@ -144,7 +144,7 @@ def read_images(path: Path, variant: Variant, *, n: int) -> PackedImages:
 
 
 def check_table(path: Path, sound: bool, key: str, array: NDArray[Any]) -> None:
-    """Refuse a table that is not that of dSprites."""
+    """Refuse a table that is not from dSprites."""
     if not sound:
         raise DataError(
             f"{path}: '{key}' {array.shape} is not the table of dSprites (shape, scale, "

@@ -1,8 +1,7 @@
-"""Larochelle's binarized MNIST; MNIST reader."""
+"""MNIST, and the binarized MNIST of H. Larochelle."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import math
 import struct
@@ -13,11 +12,16 @@ import numpy as np
 
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.core.types import UInt8Array
-from disentwine.data.files import find_file, refusing_damage
+from disentwine.data.files import (
+    find_file,
+    load_mat,
+    open_packed,
+    read_exactly,
+    refusing_damage,
+)
 from disentwine.data.images import Binarise, binarised
 from disentwine.data.lazy_images import PackedImages
 from disentwine.data.splits import random_split
-from disentwine.errors import DataError
 
 BINARIZED_SOURCE = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/"
 
@@ -31,7 +35,7 @@ SIDE = 28
 
 
 class BinarizedMNIST(Dataset):
-    """70,000 black and white digits in their published split; which digit each is was not published.
+    """70,000 binary images of digits with the published split; digit labels were not published.
 
     Reference: On the Quantitative Analysis of Deep Belief Networks, R. Salakhutdinov and I. Murray,
     2008; The Neural Autoregressive Distribution Estimator, H. Larochelle and I. Murray, 2011.
@@ -53,7 +57,7 @@ class BinarizedMNIST(Dataset):
 
 
 def find_part(name: str) -> Path:
-    """The text file, or the same as a MATLAB file, which is quicker to read."""
+    """Find the text file, or the same as a MATLAB file, which is faster to read."""
     stem = f"binarized_mnist_{name}"
     candidates = [
         f"{folder}{stem}.{suffix}"
@@ -66,38 +70,30 @@ def find_part(name: str) -> Path:
 
 
 def read_part(path: Path, *, n: int) -> UInt8Array:
-    """(n, 28, 28) of 0 and 1 from a text of digits and spaces, or from the array X of a MATLAB file."""
+    """Read (n, 28, 28) of 0 and 1: a text of digits and spaces, or the array X of a MATLAB file."""
     with refusing_damage(path):
-        values = _read_matlab(path) if path.suffix == ".mat" else _read_text(path)
+        is_matlab = path.suffix == ".mat"
+        values = load_mat(path, ["X"])["X"].astype(np.uint8) if is_matlab else _read_text(path)
         if values.size != n * SIDE * SIDE or values.max(initial=0) > 1:
             raise ValueError(f"it does not hold {n:,} images of {SIDE}x{SIDE} zeros and ones")
     return values.reshape(n, SIDE, SIDE)
 
 
-def _read_matlab(path: Path) -> UInt8Array:
-    from scipy.io import loadmat
-
-    try:
-        return np.asarray(loadmat(path, variable_names=["X"])["X"], dtype=np.uint8)
-    except Exception as error:  # a reader that is fed hostile bytes may raise anything
-        raise ValueError(str(error) or type(error).__name__) from error
-
-
 def _read_text(path: Path) -> UInt8Array:
-    """Every value is one digit: what is not a space is one."""
+    """Every character but white space is one pixel."""
     characters = np.frombuffer(path.read_bytes(), np.uint8)
     return characters[characters > ord(" ")] - np.uint8(ord("0"))
 
 
 SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
-"""Where PyTorch keeps a copy; the authors no longer serve their own."""
+"""The copy of PyTorch; the authors no longer publish theirs."""
 
 LICENCE = "CC BY-SA 3.0, (c) Y. LeCun and C. Cortes; cite them"
 
 VALIDATION = 5_000
 
 
-# SHA-256 of what the archives hold, as the archives themselves have been packed more than once.
+# SHA-256 of the unpacked files: the archives were packed more than once.
 FILES: dict[str, tuple[tuple[int, ...], str]] = {
     "train-images-idx3-ubyte": (
         (60_000, 28, 28),
@@ -124,9 +120,9 @@ class MNIST(Dataset):
     Reference: Gradient-based learning applied to document recognition, Y. LeCun et al., 1998.
 
     Arguments:
-        seed: decides which of the 60,000 training images are for validation.
-        binarise: "static" draws black and white images once; "dynamic" draws the training images
-            anew in every batch, as papers that report likelihoods do.
+        seed: of the choice of validation images among the 60,000 training images.
+        binarise: "static" samples binary images once; "dynamic" samples the training images again
+            in every batch, as papers that report likelihoods do.
     """
 
     about: ClassVar[str] = "70,000 handwritten digits, 28x28 grey; the published files"
@@ -153,31 +149,19 @@ def _find(name: str) -> Path:
 
 
 def read_idx(path: Path, *, shape: tuple[int, ...], sha256: str) -> UInt8Array:
-    """Read an IDX file of bytes, packed by gzip or not, that must have this shape and checksum.
+    """Read an IDX file of bytes, with or without gzip, and check its shape and checksum.
 
-    The format is a magic number 0x00000800 + dimensions, their lengths, then the bytes.
+    The format is a magic number 0x00000800 + number of axes, their lengths, then the bytes.
     """
     header = struct.pack(f">{1 + len(shape)}I", 0x800 + len(shape), *shape)
-    expected = len(header) + math.prod(shape)
-    with refusing_damage(path):
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as stream:
-            content = stream.read(expected + 1)  # never more, whatever an archive may unpack to
-    if content[:4] != header[:4]:
-        raise DataError(_refusal(path, f"begins with {content[:4].hex()}, not {header[:4].hex()}"))
-    if len(content) < len(header):
-        raise DataError(_refusal(path, "ends early"))
-    if content[: len(header)] != header:
-        found = struct.unpack(f">{len(shape)}I", content[4 : len(header)])
-        raise DataError(_refusal(path, f"has shape {found}, not {shape}"))
-    if len(content) != expected:
-        short = len(content) < expected
-        raise DataError(_refusal(path, "ends early" if short else "has bytes after its end"))
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise DataError(_refusal(path, "its content has another SHA-256 than the published one"))
-    return np.frombuffer(content, np.uint8, offset=len(header)).reshape(shape)
-
-
-def _refusal(path: Path, reason: str) -> str:
-    return f"{path}: {reason}; it is damaged or not the published file: fetch it again"
+    with open_packed(path) as stream:
+        found = stream.read(len(header))
+        if found[:4] != header[:4]:
+            raise ValueError(f"it begins with {found[:4].hex()}, not {header[:4].hex()}")
+        if len(found) == len(header) and found != header:
+            lengths = struct.unpack(f">{len(shape)}I", found[4:])
+            raise ValueError(f"it has shape {lengths}, not {shape}")
+        content = read_exactly(stream, math.prod(shape))
+        if hashlib.sha256(found + content).hexdigest() != sha256:
+            raise ValueError("its content has another SHA-256 than the published one")
+    return np.frombuffer(content, np.uint8).reshape(shape)

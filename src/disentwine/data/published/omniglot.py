@@ -1,4 +1,4 @@
-"""OMNIGLOT: 1,623 characters of fifty alphabets, each drawn by twenty people."""
+"""Omniglot: 1,623 handwritten characters of 50 alphabets, each drawn by 20 people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.core.types import Count, IndexArray, UInt8Array
-from disentwine.data.files import find_file, refusing_damage, stream_npz
+from disentwine.data.files import find_file, load_mat, refusing_damage, stream_npz
 from disentwine.data.images import Binarise, binarised, read_image, shrink
 from disentwine.data.splits import random_split
 from disentwine.errors import UsageError
@@ -20,9 +20,9 @@ from disentwine.errors import UsageError
 SIDE, DRAWERS = 105, 20
 CHARACTERS = {"images_background": 964, "images_evaluation": 659}
 TRAIN_AND_VALIDATION, VALIDATION = 24_345, 1_345
-"""As many as in the split of Burda et al."""
+"""Sizes of the split of Burda et al."""
 
-LARGEST_PICTURE = 100_000
+LARGEST_IMAGE = 100_000
 SOURCES = {
     "originals": "https://github.com/brendenlake/omniglot/tree/master/python",
     "burda": "https://github.com/yburda/iwae/tree/master/datasets/OMNIGLOT",
@@ -33,20 +33,20 @@ Source = Literal["originals", "burda"]
 
 
 class Omniglot(Dataset):
-    """32,460 drawings, white ink on black, shrunk from 105x105 so that grey is a share of ink.
+    """32,460 drawings, white ink on black, area-averaged from 105x105.
 
-    Drawings are split at random into as many as papers on likelihoods have; the test images are the
-    same for every seed.
+    The split is random, with the sizes that papers on likelihoods use; the test images are the same
+    for every seed.
 
     References: Human-level concept learning through probabilistic program induction, B. Lake,
     R. Salakhutdinov and J. Tenenbaum, 2015; Importance Weighted Autoencoders, Y. Burda et al., 2016.
 
     Arguments:
-        source: "originals" shrinks the published drawings; "burda" reads the 28x28 images and the
-            split that Burda et al. published.
-        size: of an image.
+        source: "originals" resizes the published drawings; "burda" reads the 28x28 images and the
+            split of Burda et al.
+        size: height and width of the images.
         binarise: as in `MNIST`.
-        seed: decides which of the training images are for validation.
+        seed: of the choice of validation images among the training images.
     """
 
     about: ClassVar[str] = "32,460 drawn characters, 28x28 grey; the published files"
@@ -65,14 +65,14 @@ class Omniglot(Dataset):
         self.stochastic = binarise == "dynamic"
         if source == "originals":
             grey, characters = read_originals(size)
-            learnt, test = _halves(len(grey))
+            training, test = _halves(len(grey))
         else:
             grey, characters, train = read_burda(_find(["chardata.mat"], source))
-            learnt, test = np.arange(train), np.arange(train, len(grey))
-        parts = random_split(len(learnt), test=0, validation=VALIDATION, seed=seed)
+            training, test = np.arange(train), np.arange(train, len(grey))
+        parts = random_split(len(training), test=0, validation=VALIDATION, seed=seed)
         self.split = {
-            "train": learnt[parts["train"]],
-            "validation": learnt[parts["validation"]],
+            "train": training[parts["train"]],
+            "validation": training[parts["validation"]],
             "test": test,
         }
         self.images = binarised(grey[..., None], self.split, how=binarise)
@@ -92,7 +92,7 @@ def _find(names: Sequence[str], source: Source) -> Path:
 
 
 def read_originals(size: int) -> tuple[UInt8Array, IndexArray]:
-    """The drawings of both published halves, and the number of the character that each one is."""
+    """The drawings of both published halves, and the index of the character of each."""
     images, labels, first = [], [], 0
     for name, characters in CHARACTERS.items():
         path = _find([f"{name}.zip", f"{name}.npz"], "originals")
@@ -109,40 +109,36 @@ def read_originals(size: int) -> tuple[UInt8Array, IndexArray]:
 
 
 def _paper(block: NDArray[Any], size: int) -> UInt8Array:
-    """How much of every new pixel is paper, from drawings of which paper is true or 255."""
+    """Resize drawings whose paper is true or 255; the result is the fraction of paper."""
     drawings = block.reshape(-1, *block.shape[-2:])
     return shrink(drawings, size, white=1.0 if block.dtype == bool else 255.0)
 
 
 def _unzip(path: Path) -> Iterator[UInt8Array]:
-    """The pictures of an archive in the order of their names, a character at a time."""
+    """The images of an archive sorted by name, one character at a time."""
     with refusing_damage(path), zipfile.ZipFile(path) as archive:
         names = sorted(name for name in archive.namelist() if name.endswith(".png"))
         for start in range(0, len(names), DRAWERS):
             block = names[start : start + DRAWERS]
-            if any(archive.getinfo(name).file_size > LARGEST_PICTURE for name in block):
-                raise ValueError("a picture in it is too large")
+            if any(archive.getinfo(name).file_size > LARGEST_IMAGE for name in block):
+                raise ValueError("an image in it is too large")
             yield np.stack([read_image(archive.read(name), channels=1)[..., 0] for name in block])
 
 
 def read_burda(path: Path) -> tuple[UInt8Array, IndexArray, int]:
-    """Images, characters, and how many of them are for training, from the MATLAB file."""
-    from scipy.io import loadmat
-
+    """Images, characters, and the number of training images, from the MATLAB file."""
+    prefixes, keys = ("", "test"), ("data", "target", "targetchar")
+    content = load_mat(path, [prefix + key for prefix in prefixes for key in keys])
     with refusing_damage(path):
-        try:
-            content = loadmat(path)
-            parts = [_burda_part(content, prefix) for prefix in ("", "test")]
-        except Exception as error:  # a reader that is fed hostile bytes may raise anything
-            raise ValueError(str(error) or type(error).__name__) from error
-    images, alphabets = (np.concatenate([part[i] for part in parts]) for i in range(2))
+        parts = [_burda_part(content, prefix) for prefix in prefixes]
+        images, alphabets = (np.concatenate([part[i] for part in parts]) for i in range(2))
     characters = np.unique(alphabets, axis=0, return_inverse=True)[1].reshape(-1)
     return images, characters.astype(np.int64), len(parts[0][0])
 
 
 def _burda_part(content: dict[str, Any], prefix: str) -> tuple[UInt8Array, NDArray[Any]]:
     pixels = np.asarray(content[f"{prefix}data"], dtype=np.float64)
-    # Columns of pixels, as MATLAB has them.
+    # MATLAB stores images column by column.
     images = np.rint(255 * pixels.T.reshape(-1, 28, 28).transpose(0, 2, 1)).astype(np.uint8)
     alphabet = np.argmax(content[f"{prefix}target"], axis=0)
     character = np.asarray(content[f"{prefix}targetchar"]).reshape(-1)

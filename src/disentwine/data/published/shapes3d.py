@@ -1,4 +1,4 @@
-"""Shapes3D as its authors publish it, from their HDF5 file."""
+"""Shapes3D from the published HDF5 file."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ AT_ONCE = 4000
 class Shapes3DAuthors(Dataset):
     """480,000 rendered images of a solid in a room, read from the published file.
 
-    The file is unpacked once to an array of 5.9 GB beside it, which is then only mapped into memory;
-    that takes h5py (`pip install h5py`). Split as `Shapes3D` of the same seed is.
+    The file is unpacked once to an array of 5.9 GB beside it, which is memory-mapped; this requires
+    h5py (`pip install h5py`). The split is that of `Shapes3D` with the same seed.
 
     Reference: 3D Shapes Dataset, C. Burgess and H. Kim, 2018.
 
@@ -49,20 +49,20 @@ class Shapes3DAuthors(Dataset):
 
 
 def open_images(n: int) -> UInt8Array:
-    """(n, 64, 64, 3) the unpacked array, made from the published file where it is not there yet."""
-    kept = existing_files(UNPACKED)
-    if not kept:
+    """The unpacked array (n, 64, 64, 3); the published file is unpacked on first use."""
+    unpacked = existing_files(UNPACKED)
+    if not unpacked:
         published = find_file(PLACES, dataset="shapes3d-authors", source=SOURCE, licence=LICENCE)
-        kept = [unpack(published, n=n)]
-    with refusing_damage(kept[0]):
-        images: UInt8Array = np.asarray(np.load(kept[0], mmap_mode="r"))
+        unpacked = [unpack(published, n=n)]
+    with refusing_damage(unpacked[0]):
+        images: UInt8Array = np.asarray(np.load(unpacked[0], mmap_mode="r"))
         if images.shape != (n, SIDE, SIDE, 3) or images.dtype != np.uint8:
             raise ValueError(f"{images.dtype} of {images.shape}, not {n:,} images")
     return images
 
 
 def unpack(path: Path, *, n: int) -> Path:
-    """Unpack the images block by block; the array appears under its name when it is whole."""
+    """Unpack the images block by block; the array is written atomically."""
     try:
         import h5py
     except ImportError as error:
@@ -89,7 +89,7 @@ def unpack(path: Path, *, n: int) -> Path:
 
 
 def _check(file: Any, n: int) -> None:
-    """Refuse a file whose arrays are not those of Shapes3D."""
+    """Refuse a file whose arrays are not from Shapes3D."""
     for key in ("images", "labels"):
         if key not in file:
             raise ValueError(f"it has no array '{key}'")

@@ -1,8 +1,7 @@
-"""smallNORB: toys on a turntable, under six lights, from the files that their owners publish."""
+"""smallNORB: toys on a turntable under six lights, from the published files."""
 
 from __future__ import annotations
 
-import gzip
 import math
 import struct
 from pathlib import Path
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.core.types import Count, FloatArray, UInt8Array
-from disentwine.data.files import find_file, refusing_damage
+from disentwine.data.files import find_file, open_packed, read_exactly
 from disentwine.data.images import shrink
 from disentwine.data.splits import random_split
 
@@ -25,20 +24,20 @@ STEMS = (
 )
 PAIRS, SIDE = 24_300, 96
 TYPES: dict[int, np.dtype[Any]] = {0x1E3D4C55: np.dtype(np.uint8), 0x1E3D4C54: np.dtype("<i4")}
-"""Magic numbers of the matrices that smallNORB has."""
+"""Magic numbers of the matrices of smallNORB."""
 
 
 class SmallNORB(Dataset):
-    """48,600 images of fifty toys, grey; half of the toys are for tests, as published.
+    """48,600 grey images of 50 toys; half of the toys are test images, as published.
 
-    Every image is that of the left camera.
+    All images are from the left camera.
 
     Reference: Learning Methods for Generic Object Recognition with Invariance to Pose and Lighting,
     Y. LeCun, F. J. Huang and L. Bottou, 2004.
 
     Arguments:
-        size: of an image; the published ones are 96x96.
-        seed: decides which tenth of the training images is for validation.
+        size: height and width of the images; the published ones are 96x96.
+        seed: of the choice of 10 % of the training images for validation.
     """
 
     about: ClassVar[str] = "48,600 images of toys, 32x32 grey; the published files"
@@ -79,25 +78,18 @@ def _find(name: str) -> Path:
 
 
 def read_matrix(path: Path, *, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Read a file of LeCun's "binary matrix" format, packed by gzip or not, that must have this shape.
+    """Read a file in LeCun's "binary matrix" format, with or without gzip, and check its shape.
 
-    A magic number, how many dimensions, their lengths (three at least), then the numbers; little-endian.
+    The format, little-endian, is a magic number, the number of axes, their lengths (at least three),
+    then the numbers.
     """
     lengths = (*shape, *(1,) * (3 - len(shape)))
     header = struct.pack(f"<{1 + len(lengths)}i", len(shape), *lengths)
-    with refusing_damage(path):
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as stream:
-            magic = int.from_bytes(stream.read(4), "little")
-            if magic not in TYPES:
-                raise ValueError(f"it begins with {magic:#010x}, which no matrix of smallNORB does")
-            if stream.read(len(header)) != header:
-                raise ValueError(f"it does not have the shape {shape}")
-            size = math.prod(shape) * TYPES[magic].itemsize
-            content = stream.read(size + 1)  # never more, whatever an archive may unpack to
-        if len(content) != size:
-            raise ValueError(
-                "it ends early" if len(content) < size else "it has bytes after its end"
-            )
+    with open_packed(path) as stream:
+        magic = int.from_bytes(stream.read(4), "little")
+        if magic not in TYPES:
+            raise ValueError(f"it begins with {magic:#010x}, which no matrix of smallNORB does")
+        if stream.read(len(header)) != header:
+            raise ValueError(f"it does not have the shape {shape}")
+        content = read_exactly(stream, math.prod(shape) * TYPES[magic].itemsize)
     return np.frombuffer(content, TYPES[magic]).reshape(shape)

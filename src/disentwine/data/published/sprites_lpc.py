@@ -1,4 +1,4 @@
-"""Sprites painted from layers: characters of the Liberated Pixel Cup in their clothes and poses."""
+"""LPC sprites: characters of the Liberated Pixel Cup, composited from layers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL.PngImagePlugin import PngImageFile
 
 from disentwine.core.dataset import Dataset, Factor, Simulation
 from disentwine.core.types import Count, Do, FloatArray, IndexArray, UInt8Array
 from disentwine.data.files import find_file, refusing_damage
+from disentwine.data.images import decode
 from disentwine.data.lazy_images import LazyImages, every_combination
 from disentwine.data.simulation import counterfactual, no_edges
 from disentwine.data.splits import tenths
@@ -21,30 +21,30 @@ SOURCE = "https://github.com/YingzhenLi/Sprites (its folders body, bottomwear, .
 LICENCE = "CC BY-SA 3.0 or GPL 3.0, the artists of the Liberated Pixel Cup"
 TILE, SHEET = 64, (1344, 832, 4)
 SHEETS = {"bottomwear": 7, "topwear": 7, "hair": 10, "eyes": 5, "shoes": 3, "body": 7}
-PAINTED = ("body", "shoes", "bottomwear", "topwear", "eyes", "hair")
+BOTTOM_TO_TOP = ("body", "shoes", "bottomwear", "topwear", "eyes", "hair")
 ACTIONS = ("spellcast", "thrust", "walk", "slash", "shoot")
 ROTATIONS = {
     "left": 1,
     "front": 2,
     "right": 3,
-}  # seen from behind, faces and some clothes are hidden
-FRAMES = 6  # that every action has
+}  # views from behind hide faces and some clothes
+FRAMES = 6  # the frames that all actions have
 OPAQUE = 128
 
 
 class SpritesLPC(Dataset):
-    """Characters under nine factors, painted layer by layer when asked for.
+    """Characters with nine factors, composited layer by layer on access.
 
-    With all variants of every layer these are the 4,630,500 images that CT-VAE learnt from; by
-    default every layer has four, or 276,480 images. A tenth is for tests, a tenth but at most 10,000
-    for validation.
+    With all variants of every layer these are the 4,630,500 images of CT-VAE. By default every layer
+    has at most four variants: 276,480 images. 10 % are test images, and 10 % but at most 10,000 are
+    validation images.
 
     Reference: Disentangled Sequential Autoencoder, Y. Li and S. Mandt, 2018, for the layers;
     Disentanglement of Latent Representations via Causal Interventions, G. Gendron, M. Witbrock and
     G. Dobbie, 2023, for the nine factors.
 
     Arguments:
-        variants: the most variants of each layer to take; 10 takes all.
+        variants: largest number of variants of each layer; 10 takes all.
         seed: of the split.
     """
 
@@ -77,12 +77,12 @@ class SpritesLPC(Dataset):
     def simulate(
         self, factors: FloatArray, do: Do | None = None, *, noise: FloatArray | None = None
     ) -> Simulation:
-        """Paint any combination of the factors' indices; nothing causes anything else.
+        """Render any combination of the factors; the factors are independent.
 
         Arguments:
-            factors: (n, 9) indices of what each factor may be.
+            factors: (n, 9) index of the value of each factor.
             do: the intervention.
-            noise: unused; the factors say all that there is in the picture.
+            noise: unused; the factors determine the image.
         """
         table = factor_table(factors, self.names)
         after = counterfactual(table, self.names, self.graph, {}, do)
@@ -97,7 +97,7 @@ class SpritesLPC(Dataset):
 
 
 def read_layer(layer: str, count: int) -> UInt8Array:
-    """(count, action, rotation, frame, 64, 64, 4) the tiles of a layer's first sheets."""
+    """The tiles of the first sheets of a layer, (count, action, rotation, frame, 64, 64, 4)."""
     tiles = np.empty((count, len(ACTIONS), len(ROTATIONS), FRAMES, TILE, TILE, 4), np.uint8)
     for i in range(count):
         name = f"{layer}/{i}.png"
@@ -108,25 +108,22 @@ def read_layer(layer: str, count: int) -> UInt8Array:
             licence=LICENCE,
         )
         with refusing_damage(path):
-            try:
-                with PngImageFile(path) as picture:
-                    sheet = np.asarray(picture.convert("RGBA"))
-            except Exception as error:  # a decoder that is fed hostile bytes may raise anything
-                raise ValueError(str(error) or type(error).__name__) from error
+            with path.open("rb") as file, decode(file, str(path)) as image:
+                sheet = np.asarray(image.convert("RGBA"))
             if sheet.shape != SHEET:
                 raise ValueError(f"it is {sheet.shape[1]}x{sheet.shape[0]}, not 832x1344 pixels")
         rows = sheet.reshape(-1, TILE, SHEET[1] // TILE, TILE, 4).swapaxes(1, 2)
-        turned = rows[: 4 * len(ACTIONS)].reshape(len(ACTIONS), 4, *rows.shape[1:])
-        tiles[i] = turned[:, list(ROTATIONS.values()), :FRAMES]
+        views = rows[: 4 * len(ACTIONS)].reshape(len(ACTIONS), 4, *rows.shape[1:])
+        tiles[i] = views[:, list(ROTATIONS.values()), :FRAMES]
     return tiles
 
 
 def composite(tiles: dict[str, UInt8Array], rows: NDArray[np.intp]) -> UInt8Array:
-    """(n, 64, 64, 3) the layers of each row of factors' indices, one over the other on black."""
-    # Four bytes a pixel are moved at once, which is several times as fast as one by one.
+    """The layers of each row of factor indices, composited on black, (n, 64, 64, 3)."""
+    # Moving the four bytes of a pixel at once is several times as fast.
     canvas = np.zeros((len(rows), TILE, TILE), np.uint32)
     action, rotation, frame = rows[:, len(SHEETS) :].T
-    for layer in PAINTED:
+    for layer in BOTTOM_TO_TOP:
         variant = rows[:, list(SHEETS).index(layer)]
         tile = tiles[layer][variant, action, rotation, frame]
         np.copyto(canvas, tile.view(np.uint32)[..., 0], where=tile[..., 3] > OPAQUE)

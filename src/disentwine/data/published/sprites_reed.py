@@ -1,4 +1,4 @@
-"""Sprites of Reed and others: animated characters with seven attributes, from the published files."""
+"""Sprites of Reed et al.: animated characters with seven attributes, from the published files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.core.types import FloatArray, IndexArray, UInt8Array
-from disentwine.data.files import existing_files, find_file, load_npz, refusing_damage
+from disentwine.data.files import existing_files, find_file, load_mat, load_npz, refusing_damage
 from disentwine.data.lazy_images import LazyImages
 from disentwine.errors import DataError
 
@@ -19,16 +19,16 @@ LICENCE = "none is stated; cite S. Reed et al., Deep Visual Analogy-Making, 2015
 PACKED = ["sprites_reed/sprites_60x60_indexed.npz", "sprites_60x60_indexed.npz"]
 FOLDERS = ("sprites_reed", "data/sprites", "sprites")
 CHARACTERS, SIDE = 672, 60
-# The files number the attributes; which of the paper's names each has is seen in the images.
+# The files have no attribute names; these are the paper's, matched by looking at the images.
 ATTRIBUTES = {"gender": 2, "body": 4, "armor": 3, "hair": 6, "arm": 2, "greaves": 2, "weapon": 2}
 ACTIONS = {"spellcast": 7, "thrust": 8, "walk": 9, "slash": 6, "shoot": 13, "hurt": 6}
 ROTATIONS = ("back", "left", "front", "right")
 ANIMATIONS = [(a, r) for a in range(5) for r in range(4)] + [(5, 2)]
-"""(action, rotation) of the 21 animations; a character is hurt from the front only."""
+"""(action, rotation) of the 21 animations; "hurt" exists from the front only."""
 
 
 class SpriteFrames(NamedTuple):
-    """All frames as indices (n, 60, 60) into a palette (colours, 3), and what they show."""
+    """All frames as indices (n, 60, 60) into a palette (colours, 3), and their factors."""
 
     pixels: NDArray[np.uint16]
     palette: UInt8Array
@@ -42,8 +42,8 @@ class SpriteFrames(NamedTuple):
 class SpritesReed(Dataset):
     """119,616 frames of 672 characters, 60x60, in the published split by characters.
 
-    Read from one packed file of all frames where it is there, else from the 672 published MATLAB
-    files, which takes h5py. The frames are kept as palette indices, in 860 MB.
+    Read from one packed file of all frames if it exists, else from the 672 published MATLAB files,
+    which requires h5py. The frames are stored as palette indices, in 860 MB.
 
     Reference: Deep Visual Analogy-Making, S. Reed, Y. Zhang, Y. Zhang and H. Lee, 2015.
     """
@@ -72,7 +72,7 @@ class SpritesReed(Dataset):
 
 
 def factor_table(sprites: SpriteFrames) -> FloatArray:
-    """(n, 10) attributes, action, rotation and frame."""
+    """Attributes, action, rotation and frame, (n, 10)."""
     action, rotation = np.array(ANIMATIONS)[sprites.animation].T
     columns = [*sprites.attributes.T, action, rotation, sprites.frame]
     return np.stack(columns, axis=1).astype(np.float64)
@@ -87,9 +87,9 @@ def read_packed(path: Path) -> SpriteFrames:
     with refusing_damage(path):
         n = len(arrays["index"])
         if arrays["index"].shape != (n, SIDE, SIDE) or any(len(arrays[k]) != n for k in keys[2:]):
-            raise ValueError("its arrays are not of the same frames")
+            raise ValueError("its arrays have different numbers of frames")
         if arrays["index"].max() >= len(arrays["palette"]):
-            raise ValueError("it names colours that its palette does not have")
+            raise ValueError("its indices exceed the palette")
     attributes, character, animation, frame = (arrays[k].astype(np.int64) for k in keys[2:])
     return SpriteFrames(
         arrays["index"],
@@ -104,20 +104,10 @@ def read_packed(path: Path) -> SpriteFrames:
 
 def read_published() -> SpriteFrames:
     """All frames from the 672 MATLAB files, and the split from sprites_splits.mat."""
-    from scipy.io import loadmat
-
     first, splits = _find("sprites_0.mat"), _find("sprites_splits.mat")
-    with refusing_damage(splits):
-        try:
-            table = loadmat(splits, variable_names=["trainidx", "validx", "testidx"])
-        except Exception as error:  # a reader that is fed hostile bytes may raise anything
-            raise ValueError(str(error) or type(error).__name__) from error
-        if not {"trainidx", "validx", "testidx"} <= set(table):
-            raise ValueError("it does not hold trainidx, validx and testidx")
-        parts = {
-            part: np.asarray(table[key], np.int64).ravel() - 1
-            for part, key in (("train", "trainidx"), ("validation", "validx"), ("test", "testidx"))
-        }
+    keys = {"train": "trainidx", "validation": "validx", "test": "testidx"}
+    table = load_mat(splits, list(keys.values()))
+    parts = {part: table[key].astype(np.int64).ravel() - 1 for part, key in keys.items()}
     colours: dict[int, int] = {}
     frames, attributes, counts = [], [], []
     for i in range(CHARACTERS):
@@ -125,21 +115,21 @@ def read_published() -> SpriteFrames:
         if not path.is_file():
             raise DataError(f"sprites-reed: {path} is missing; its owners publish it at {SOURCE}")
         animations, labels = read_character(path)
-        for pictures in animations:
-            codes = pictures.astype(np.int64) @ (65536, 256, 1)
-            for code in np.unique(codes):
-                colours.setdefault(int(code), len(colours))
+        for images in animations:
+            packed = images.astype(np.int64) @ (65536, 256, 1)
+            for colour in np.unique(packed):
+                colours.setdefault(int(colour), len(colours))
             order = np.array(list(colours))
             sorter = np.argsort(order)
-            found = sorter[np.searchsorted(order, codes, sorter=sorter)]
+            found = sorter[np.searchsorted(order, packed, sorter=sorter)]
             frames.append(found.astype(np.uint16))
         attributes.append(labels)
-        counts.append([len(pictures) for pictures in animations])
+        counts.append([len(images) for images in animations])
     lengths = np.array(counts)
-    code = np.array(list(colours))
+    rgb = np.array(list(colours))
     return SpriteFrames(
         np.concatenate(frames),
-        np.stack([code >> 16, code >> 8 & 255, code & 255], axis=1).astype(np.uint8),
+        np.stack([rgb >> 16, rgb >> 8 & 255, rgb & 255], axis=1).astype(np.uint8),
         np.repeat(np.array(attributes), lengths.sum(1), axis=0),
         np.repeat(np.arange(CHARACTERS), lengths.sum(1)),
         np.repeat(np.tile(np.arange(len(ANIMATIONS)), CHARACTERS), lengths.ravel()),
@@ -156,18 +146,15 @@ def read_character(path: Path) -> tuple[list[UInt8Array], NDArray[np.int64]]:
         raise DataError(f"{path} is HDF5: install h5py to read it, pip install h5py") from error
     with refusing_damage(path), h5py.File(path, "r") as file:
         if not {"labels", "sprites"} <= set(file):
-            raise ValueError("it does not hold labels and sprites")
+            raise ValueError("it has no labels or sprites")
         labels: Any = np.asarray(file["labels"], np.int64).ravel()
         animations = [np.asarray(file[reference]) for reference in np.ravel(file["sprites"])]
         if len(animations) != len(ANIMATIONS) or len(labels) != len(ATTRIBUTES):
             raise ValueError(f"{len(animations)} animations and {len(labels)} labels")
-        # MATLAB keeps the rows of a picture closest together, then its columns, then its colours.
+        # MATLAB stores an image with the row index changing fastest, then column, then colour.
         return [
-            np.rint(255 * pictures)
-            .astype(np.uint8)
-            .reshape(-1, 3, SIDE, SIDE)
-            .transpose(0, 3, 2, 1)
-            for pictures in animations
+            np.rint(255 * images).astype(np.uint8).reshape(-1, 3, SIDE, SIDE).transpose(0, 3, 2, 1)
+            for images in animations
         ], labels
 
 

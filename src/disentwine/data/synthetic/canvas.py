@@ -1,9 +1,8 @@
 """Batched, anti-aliased rendering of vector shapes.
 
-A scene is a figure of one inch whose axes fill matplotlib's default margins. Pendulum and Flow
-therefore match the published images, and scale to any other resolution. A shape is the signed
-distance to its outline in pixels; each pixel takes the shape's colour by the share of its area that
-lies inside.
+A scene is a figure of one inch with matplotlib's default margins, so that Pendulum and Flow match the
+published images and scale to other resolutions. A shape is given by the signed distance to its
+outline; the opacity of a pixel is the fraction of its area inside the shape.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from disentwine.core.types import FloatArray, UInt8Array
 from disentwine.errors import UsageError
 
 LEFT, RIGHT, BOTTOM, TOP = 0.125, 0.9, 0.11, 0.88
-CHUNK = 64  # few enough images for the arrays of one shape to stay in the processor's cache
-FAR = 1e4  # pixels; beyond every canvas, and safe to square in float32
+CHUNK = 64  # images; the arrays of one shape then fit into the processor's cache
+FAR = 1e4  # pixels; outside every canvas, and its square fits into float32
 
 ONE, ZERO = np.float32(1), np.float32(0)
 
@@ -38,7 +37,7 @@ def render_in_chunks(
     ylim: Interval,
     pixel_snapping: bool = False,
 ) -> UInt8Array:
-    """Render `n` images in chunks, so that memory stays bounded.
+    """Render `n` images in chunks, with bounded memory.
 
     Arguments:
         n: number of images.
@@ -157,18 +156,18 @@ class Canvas:
         window = self._window(x0 - rx, x0 + rx, y0 - ry, y0 + ry)
         x, y = _offsets(window, x0, y0)
         rx, ry = _f32(rx), _f32(ry)
-        # The very centre has no nearest edge; beside it every direction is as good.
+        # The centre has no nearest point on the edge; a tiny offset selects one.
         x, y = _f32(np.where(x == 0, 1e-4, x)) / rx, y / ry
         level = np.sqrt(x * x + y * y)
         nx, ny = x / rx, y / ry
-        steepness = np.sqrt(nx * nx + ny * ny) + np.float32(1e-12)
-        inside = coverage(level * (level - 1) / steepness, nx / steepness, ny / steepness)
+        gradient = np.sqrt(nx * nx + ny * ny) + np.float32(1e-12)
+        inside = coverage(level * (level - 1) / gradient, nx / gradient, ny / gradient)
         self._blend(window, inside * (r > 0), color)
 
     def rectangle(
         self, corner: Point, opposite: Point, *, color: Color, outline: float = 1.0
     ) -> None:
-        """Render a filled axis-aligned rectangle with an outline of its colour; nothing if inverted."""
+        """Render a filled axis-aligned rectangle with an outline of its colour; inverted ones are empty."""
         thick = self._pixels(outline)
         corners = np.stack(np.broadcast_arrays(*self._place(corner), *self._place(opposite)))
         snap = self.pixel_snapping | _same_in_all_images(*corner, *opposite)
@@ -185,7 +184,7 @@ class Canvas:
     ) -> None:
         r"""Render a line along the parabola $x = x_0 + r \sqrt{u}, y = y_0 - h u$ for $u \in [0, 1]$.
 
-        Its ends project by half its width. The nearest point of $y = a x^2$ to $(p, q)$ is the
+        Its ends extend by half its width. The nearest point of $y = a x^2$ to $(p, q)$ is the
         positive root of $2 a^2 t^3 + (1 - 2 a q) t - p$, which Newton's method reaches from above.
         """
         x0, y0 = self._place(apex)
@@ -205,8 +204,8 @@ class Canvas:
         across = _between((ahead - t) * nx - (q - a * t * t) * ny, np.float32(half), nx, ny)
         slope = 2 * h / r
         ux, uy = _f32(1 / np.hypot(1, slope)), _f32(slope / np.hypot(1, slope))
-        beyond = (p - _f32(r)) * ux + (q - _f32(h)) * uy - np.float32(half)
-        ends = coverage(-p - np.float32(half)) * coverage(beyond, ux, uy)
+        past_end = (p - _f32(r)) * ux + (q - _f32(h)) * uy - np.float32(half)
+        ends = coverage(-p - np.float32(half)) * coverage(past_end, ux, uy)
         self._blend(window, across * ends * ((h > 0) & (_column(reach) > 0)), color)
 
     def _pixels(self, points: float) -> float:
@@ -258,7 +257,7 @@ def coverage(
     nx: Pixels | np.float32 = ONE,
     ny: Pixels | np.float32 = ZERO,
 ) -> Pixels:
-    r"""The part of a unit pixel's area that lies inside a straight edge.
+    r"""Fraction of the area of a unit pixel inside a straight edge.
 
     $\frac{1}{2} - \operatorname{sgn}(d) (m - \max(0, m - \frac{a-b}{2})^2 / 2b) / a$, where
     $m = \min(|d|, \frac{a+b}{2})$ and $a \ge b$ are the absolute parts of the edge's unit normal.
@@ -274,8 +273,8 @@ def coverage(
     nx, ny = np.abs(nx), np.abs(ny)
     a, b = np.maximum(nx, ny), np.maximum(np.minimum(nx, ny), np.float32(1e-6))
     m = np.minimum(np.abs(distance), (a + b) * np.float32(0.5))
-    beyond = np.maximum(m - (a - b) * np.float32(0.5), 0)
-    half: Pixels = np.copysign((m - beyond * beyond / (2 * b)) / a, distance)
+    corner = np.maximum(m - (a - b) * np.float32(0.5), 0)
+    half: Pixels = np.copysign((m - corner * corner / (2 * b)) / a, distance)
     return np.float32(0.5) - half
 
 
@@ -285,7 +284,7 @@ def _between(
     nx: Pixels | np.float32 = ONE,
     ny: Pixels | np.float32 = ZERO,
 ) -> Pixels:
-    """The part of a pixel within `half` of a centre line on both sides."""
+    """Fraction of a pixel within distance `half` of a centre line."""
     return coverage(distance - half, nx, ny) - coverage(distance + half, nx, ny)
 
 

@@ -1,8 +1,8 @@
 """Batched ray caster: one solid on the floor of a room and an orbiting camera.
 
-An image is linear in the colours of floor, wall, object, sky and highlight. Rays are therefore cast
-once for each solid, size and angle; an image in any colours is a sum of the resulting maps. Rays are
-float32 arrays (m, rays, 3): x to the right, y away from the camera, z up.
+An image is linear in the colours of floor, wall, object, sky and highlight, so rays are cast once for
+each solid, size and angle; an image is a weighted sum of the resulting maps. Rays are float32 arrays
+(m, rays, 3): x to the right, y away from the camera, z up.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from disentwine.core.types import FloatArray
 Rays = NDArray[np.float32]
 
 LAYERS = ("floor", "wall", "object", "sky", "highlight")
-ROOM, WALL = 5.0, 2.75  # half the room's width; the height of its walls
-DISTANCE, HEIGHT, TARGET = 4.7, 2.1, 0.62  # the camera's place, and the height that it looks at
+ROOM, WALL = 5.0, 2.75  # half the width of the room; height of its walls
+DISTANCE, HEIGHT, TARGET = 4.7, 2.1, 0.62  # position of the camera; height of the point it looks at
 FIELD = np.radians(46.0)
 LIGHT = np.array([-0.42, -0.5, 0.76], np.float32) / np.float32(np.linalg.norm([-0.42, -0.5, 0.76]))
 AMBIENT, SHADE, GLOSS, SHININESS = 0.45, 0.55, 0.35, 24
@@ -44,7 +44,7 @@ def render_maps(
         scale: (n) of the solid; 1 is about 1.4 wide.
         angle: (n) azimuth of the camera in degrees.
         side: of the image in pixels.
-        samples: rays along each side of a pixel, which are averaged.
+        samples: rays along each side of a pixel; they are averaged.
 
     >>> maps = render_maps(np.array([2.0]), np.array([1.0]), np.array([0.0]), side=8)
     >>> maps.shape, bool(maps[0, 4, 4, LAYERS.index("object")] > 0.3)
@@ -71,15 +71,15 @@ def camera(angle: FloatArray, side: int) -> tuple[Rays, Rays]:
     offsets = ((np.arange(side) + 0.5) / side * 2 - 1) * np.tan(FIELD / 2)
     ahead = forward + offsets[None, :, None] * right - offsets[:, None, None] * up
     ahead /= np.linalg.norm(ahead, axis=-1, keepdims=True)
-    turn = np.radians(angle)
-    turning = np.zeros((len(angle), 3, 3))
-    turning[:, 0, 0] = turning[:, 1, 1] = np.cos(turn)
-    turning[:, 1, 0] = np.sin(turn)
-    turning[:, 0, 1] = -np.sin(turn)
-    turning[:, 2, 2] = 1
-    directions = ahead.reshape(-1, 3) @ turning.transpose(0, 2, 1)
-    directions[np.abs(directions) < 1e-6] = 1e-6  # a slab divides by them
-    origins = (turning @ place)[:, None]
+    azimuth = np.radians(angle)
+    rotation = np.zeros((len(angle), 3, 3))
+    rotation[:, 0, 0] = rotation[:, 1, 1] = np.cos(azimuth)
+    rotation[:, 1, 0] = np.sin(azimuth)
+    rotation[:, 0, 1] = -np.sin(azimuth)
+    rotation[:, 2, 2] = 1
+    directions = ahead.reshape(-1, 3) @ rotation.transpose(0, 2, 1)
+    directions[np.abs(directions) < 1e-6] = 1e-6  # slabs divide by them
+    origins = (rotation @ place)[:, None]
     return origins.astype(np.float32), directions.astype(np.float32)
 
 
@@ -99,8 +99,8 @@ def _shade(solid: int, scale: Rays, angle: FloatArray, side: int) -> Rays:
     height = origin[..., 2] + to_wall * direction[..., 2]
     across = np.take_along_axis(direction[..., :2], facing[..., None], axis=-1)[..., 0]
     wall_light = AMBIENT + SHADE * np.maximum(-np.sign(across) * LIGHT[facing], 0)
-    seen = intersect(solid, origin, direction, scale)
-    hit = np.isfinite(seen.enter)
+    span = intersect(solid, origin, direction, scale)
+    hit = np.isfinite(span.enter)
 
     reach = np.where(on_floor & ~hit, to_floor, 0).astype(np.float32)
     ground = origin + reach[..., None] * direction
@@ -110,16 +110,16 @@ def _shade(solid: int, scale: Rays, angle: FloatArray, side: int) -> Rays:
     floor[:] = np.where(on_floor & ~hit, AMBIENT + np.where(shadow, 0, SHADE * LIGHT[2]), 0)
     wall[:] = np.where(~on_floor & ~hit & (height <= WALL), wall_light, 0)
     sky[:] = ~on_floor & ~hit & (height > WALL)
-    facing_light = seen.normal @ LIGHT
+    facing_light = span.normal @ LIGHT
     body[:] = np.where(hit, AMBIENT + SHADE * np.maximum(facing_light, 0), 0)
-    mirrored = 2 * facing_light[..., None] * seen.normal - LIGHT
+    mirrored = 2 * facing_light[..., None] * span.normal - LIGHT
     towards_eye = -(mirrored * direction).sum(axis=-1)
     highlight[:] = np.where(hit, GLOSS * towards_eye.clip(0, 1) ** SHININESS, 0)
     return layers
 
 
 def intersect(solid: int, origin: Rays, direction: Rays, scale: Rays) -> Span:
-    """Intersection of rays with a solid at the centre of the floor; infinite where they miss."""
+    """Intersection of rays with a solid at the centre of the floor; infinite for rays that miss."""
     size = scale[:, None]
     if solid == SPHERE:
         return _ball(origin, direction, 0.8 * size, 0.8 * size)
@@ -147,7 +147,7 @@ def intersect(solid: int, origin: Rays, direction: Rays, scale: Rays) -> Span:
 
 
 def _slab(origin: Rays, direction: Rays, axis: int, low: Rays, high: Rays) -> Span:
-    """Space between two planes across an axis."""
+    """Space between two planes normal to an axis."""
     o, d = origin[..., axis], direction[..., axis]
     one, other = (low - o) / d, (high - o) / d
     normal = np.zeros(direction.shape, np.float32)
@@ -171,7 +171,7 @@ def _quadric(o: Rays, d: Rays, radius: Rays) -> Span:
     a, b = (d * d).sum(axis=-1), (o * d).sum(axis=-1)
     root = b * b - a * ((o * o).sum(axis=-1) - radius * radius)
     reach = np.sqrt(np.maximum(root, 0))
-    miss = (root < 0) | (reach <= b)  # beside the solid, or beyond it
+    miss = (root < 0) | (reach <= b)  # the ray passes the solid, or starts behind it
     enter = np.where(miss, np.inf, (-b - reach) / a)
     leave = np.where(miss, -np.inf, (-b + reach) / a)
     at = np.where(miss, np.float32(0), enter)[..., None]
@@ -187,7 +187,7 @@ def _both(one: Span, other: Span) -> Span:
 
 
 def _either(one: Span, other: Span) -> Span:
-    """Union of two solids, as rays from outside first hit it."""
+    """Union of two solids, for rays from outside."""
     normal = np.where((one.enter <= other.enter)[..., None], one.normal, other.normal)
     return Span(np.minimum(one.enter, other.enter), np.maximum(one.leave, other.leave), normal)
 

@@ -16,7 +16,7 @@ from disentwine.errors import UsageError
 
 SIDE = 64
 HALF_SIZE = 9.6  # half the square's side at scale 1, in pixels
-SUBPIXEL = 256  # the originals come from a rasterizer that snaps corners to this grid
+SUBPIXEL = 256  # the rasterizer of the published images snaps corners to this grid
 SIZES = (3, 6, 40, 32, 32)
 GRID = (
     np.arange(3.0),
@@ -29,8 +29,8 @@ SPEC = (
     Factor("shape", "categorical", values=("square", "ellipse", "heart")),
     Factor("scale", "ordinal", values=tuple(GRID[1].tolist())),
     Factor("orientation", "ordinal", unit="radians", values=tuple(GRID[2].tolist())),
-    Factor("x", "ordinal", unit="share of the field", values=tuple(GRID[3].tolist())),
-    Factor("y", "ordinal", unit="share of the field", values=tuple(GRID[4].tolist())),
+    Factor("x", "ordinal", unit="fraction of the field", values=tuple(GRID[3].tolist())),
+    Factor("y", "ordinal", unit="fraction of the field", values=tuple(GRID[4].tolist())),
 )
 ROW_CENTRES = np.arange(SIDE) + 0.5
 # FROM_COLUMN[c]: a row of pixels as one word, those from column c to the right edge set.
@@ -43,9 +43,8 @@ class Shapes2D(RenderedDataset):
     """All 737,280 images of three shapes under four independent transformations.
 
     Ordered as dSprites: shape, scale, orientation, x, y, the last changing fastest. The images are
-    rendered on first use, in seconds, and stored as bits. A random tenth are test images, and 10,000
-    are validation images. The first and the last orientation (0 and 2 pi) look the same, as in
-    dSprites.
+    rendered on first use, in seconds, and stored as bits. A random 10 % are test images, and 10,000
+    are validation images. The first and the last orientation (0 and 2 pi) are equal, as in dSprites.
 
     Reference: dSprites: Disentanglement testing Sprites dataset, L. Matthey, I. Higgins,
     D. Hassabis and A. Lerchner, 2017.
@@ -95,7 +94,7 @@ def outline(shape: int) -> FloatArray:
     r"""Corners (e, 2) of a shape of unit size around its own origin; x to the right, y down.
 
     The heart is $x = \sin^3 t$, $y = -(13\cos t - 5\cos 2t - 2\cos 3t - \cos 4t)/14.5 - 0.15$. The
-    numbers of corners are those that the published images show.
+    numbers of corners are those of the published images.
     """
     if shape == 0:
         return np.array([(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)])
@@ -127,7 +126,7 @@ def fill(x: FloatArray, y: FloatArray) -> NDArray[np.uint64]:
     """Fill polygons by the even-odd rule; a row of 64 pixels is one word.
 
     A pixel is inside if an odd number of edges crosses its row to the left of its centre, so a row
-    is the exclusive or of what lies to the right of each crossing.
+    is the exclusive or of the pixels to the right of each crossing.
 
     Arguments:
         x: (m, n, e) corners, m variants for each polygon's y.
@@ -137,11 +136,11 @@ def fill(x: FloatArray, y: FloatArray) -> NDArray[np.uint64]:
     """
     below = y[:, None] < ROW_CENTRES[:, None]
     image, row, edge = np.nonzero(below != np.roll(below, -1, axis=-1))
-    following = (edge + 1) % y.shape[-1]
-    start, end = y[image, edge], y[image, following]
-    share = (ROW_CENTRES[row] - start) / (end - start)
-    left, right = x[:, image, edge], x[:, image, following]
-    columns = np.ceil(left + share * (right - left) - 0.5).astype(np.intp)
+    next_edge = (edge + 1) % y.shape[-1]
+    start, end = y[image, edge], y[image, next_edge]
+    fraction = (ROW_CENTRES[row] - start) / (end - start)
+    left, right = x[:, image, edge], x[:, image, next_edge]
+    columns = np.ceil(left + fraction * (right - left) - 0.5).astype(np.intp)
     to_the_right = np.take(FROM_COLUMN, columns, mode="clip")
     line = image * SIDE + row
     first = np.flatnonzero(np.diff(line, prepend=-1))

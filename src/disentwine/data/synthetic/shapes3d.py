@@ -40,7 +40,7 @@ def grid(
 
 
 def specification(values: tuple[FloatArray, ...]) -> tuple[Factor, ...]:
-    """The factors with these values, named as Shapes3D names them."""
+    """The factors with these values, named as in Shapes3D."""
     floor, wall, thing, scale, _, orientation = (tuple(axis.tolist()) for axis in values)
     return (
         Factor("floor_hue", "ordinal", "turns", floor, cyclic=True),
@@ -55,18 +55,18 @@ def specification(values: tuple[FloatArray, ...]) -> tuple[Factor, ...]:
 class Shapes3D(Dataset):
     """480,000 images of a solid in a room: our own scene with the factors of Shapes3D.
 
-    It resembles the published images, `shapes3d-authors`, but is not equal to them. The order is the
-    same: orientation changes fastest. Images are rendered on access; rays are cast once for each
-    shape, scale and orientation, and batches are then coloured in milliseconds. A tenth are test
-    images; a tenth, at most 10,000, are validation images.
+    The images resemble the published ones, `shapes3d-authors`, but are not equal to them. The order
+    is the same: orientation changes fastest. Images are rendered on access; rays are cast once for
+    each shape, scale and orientation, and batches are then coloured in milliseconds. 10 % are test
+    images, and 10 % but at most 10,000 are validation images.
 
     Reference: 3D Shapes Dataset, C. Burgess and H. Kim, 2018; Disentangling by Factorising, H. Kim
     and A. Mnih, 2018.
 
     Arguments:
-        hues: how many hues floor, wall and object have; fewer make a smaller data set.
-        scales: how many sizes, from 0.75 to 1.25.
-        orientations: how many positions of the camera, from -30° to 30°.
+        hues: number of hues of floor, wall and object; fewer make a smaller data set.
+        scales: number of sizes, from 0.75 to 1.25.
+        orientations: number of camera positions, from -30° to 30°.
         seed: of the split.
 
     >>> Shapes3D()
@@ -181,7 +181,7 @@ def colour(maps: NDArray[np.float32], hues: FloatArray) -> UInt8Array:
 
 
 def rgb(hue: FloatArray) -> FloatArray:
-    """(..., 3) the fully saturated colours of hues in turns: red at 0, green at 1/3, blue at 2/3.
+    """Fully saturated colours (..., 3) of hues in turns: red at 0, green at 1/3, blue at 2/3.
 
     >>> rgb(np.array([0.0, 1 / 3])).round(6).tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]

@@ -21,10 +21,10 @@ from disentwine.models.causal.causal_vae import LinearCausalModel
 from disentwine.models.causal.layered_base import median_image_logits
 from disentwine.models.wae import (
     Divergence,
-    code_discriminator,
     discriminator_training,
     divergence_from_prior,
-    telling_apart,
+    latent_discriminator,
+    prior_discriminator_loss,
 )
 from disentwine.nn.encoders import DECODERS, ImageShape, Network
 from disentwine.nn.inversion import OverBackground, leaky, smallest_singular_values
@@ -156,7 +156,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         self.shown = (~caused if decode_roots else ~(caused | causing)).tolist()
         self.discriminator: nn.Module | None = None
         if divergence == "gan":
-            self.discriminator = code_discriminator(latent, discriminator_units)
+            self.discriminator = latent_discriminator(latent, discriminator_units)
             self.discriminator_training = discriminator_training(discriminator_learning_rate)
 
     for_data = ForData(__init__)
@@ -209,7 +209,9 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     def discriminator_loss(self, batch: Batch) -> Losses:
         """The cross-entropy of telling draws of the prior from codes."""
         assert self.discriminator is not None
-        return Losses({"cross_entropy": telling_apart(self._read(batch).code, self.discriminator)})
+        return Losses(
+            {"cross_entropy": prior_discriminator_loss(self._read(batch).code, self.discriminator)}
+        )
 
     @torch.no_grad()
     def exogenous(self, x: Tensor, u: Tensor) -> Tensor:

@@ -17,10 +17,10 @@ from disentwine.models.causal.base import Edges
 from disentwine.models.causal.layered_base import LayeredModel
 from disentwine.models.wae import (
     Divergence,
-    code_discriminator,
     discriminator_training,
     divergence_from_prior,
-    telling_apart,
+    latent_discriminator,
+    prior_discriminator_loss,
 )
 from disentwine.nn.encoders import ENCODERS, ImageShape, Network
 from disentwine.nn.inversion import smallest_singular_values
@@ -112,7 +112,7 @@ class LayeredCausalWAE(LayeredModel):
         self.discriminator_learning_rate = discriminator_learning_rate
         self.discriminator: nn.Module | None = None
         if divergence == "gan":
-            self.discriminator = code_discriminator(len(concept_names), discriminator_units)
+            self.discriminator = latent_discriminator(len(concept_names), discriminator_units)
             self.discriminator_training = discriminator_training(discriminator_learning_rate)
 
     for_data = ForData(__init__)
@@ -152,7 +152,7 @@ class LayeredCausalWAE(LayeredModel):
         assert self.discriminator is not None
         u, known = self.labels_of(batch)
         epsilon = self._beyond(self.codes(batch.x), u, known)
-        return Losses({"cross_entropy": telling_apart(epsilon, self.discriminator)})
+        return Losses({"cross_entropy": prior_discriminator_loss(epsilon, self.discriminator)})
 
     @torch.no_grad()
     def exogenous(self, x: Tensor, u: Tensor) -> Tensor:

@@ -1,1 +1,1 @@
-"""Ladder and hierarchical VAEs."""
+"""Hierarchical VAEs."""

@@ -1,9 +1,8 @@
-"""What hierarchies of latent layers share: the generative model, its bounds, and how it is used."""
+"""Base of hierarchical VAEs: generative model, bounds, encoding and decoding."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -25,30 +24,22 @@ from disentwine.losses.elbo import (
 from disentwine.losses.schedules import linear, unfinished_warm_up
 from disentwine.nn.distributions import DiagonalGaussian, Likelihood
 from disentwine.nn.encoders import ImageShape, Network
-from disentwine.nn.images import accepts_images, as_codes, check_count, evaluation_mode
+from disentwine.nn.images import accepts_images, as_latents, check_count, evaluation_mode
 from disentwine.nn.ladder import (
     GaussianLayer,
     MeanCentred,
     deterministic,
-    features_to_pixels,
-    pixels_to_features,
+    image_head,
+    image_stem,
     positive,
 )
 
 GREY_LEVEL = 1 / 255
-"""The least standard deviation of a Gaussian pixel: pixels are rounded to it."""
-
-Draw = Callable[[DiagonalGaussian], Tensor]
-drawn: Draw = DiagonalGaussian.sample
+"""Least standard deviation of Gaussian pixels: one grey level."""
 
 
-def at_mean(q: DiagonalGaussian) -> Tensor:
-    """The draw that is no draw."""
-    return q.mean
-
-
-class Level(NamedTuple):
-    """One layer's latents z, drawn from their posterior q, and their prior p given the layer above."""
+class LayerLatents(NamedTuple):
+    """Latents z of one layer, their posterior q, and their prior p given the layer above."""
 
     z: Tensor
     q: DiagonalGaussian
@@ -56,22 +47,22 @@ class Level(NamedTuple):
 
     @property
     def log_ratio(self) -> Tensor:
-        r"""$\log q(z_i|\cdot) - \log p(z_i|z_{i+1})$ of each row."""
+        r"""$\log q(z_i|\cdot) - \log p(z_i|z_{i+1})$ of each row, (rows,) nats."""
         q = gaussian_log_density(self.z, self.q.mean, self.q.log_variance)
         return (q - gaussian_log_density(self.z, self.p.mean, self.p.log_variance)).sum(1)
 
 
 class HierarchicalModel(Model):
-    r"""$p(z) = p(z_L) \prod_i p(z_i|z_{i+1})$, $p(z_L) = \mathcal{N}(0, I)$,
+    r"""Hierarchy of L latent layers: $p(z) = p(z_L) \prod_i p(z_i|z_{i+1})$, $p(z_L) = \mathcal{N}(0, I)$,
     $p(z_i|z_{i+1}) = \mathcal{N}(\mu_{p,i}(z_{i+1}), \sigma_{p,i}^2(z_{i+1}))$, and $p(x|z_1)$.
 
-    A subclass says how z is inferred. Layers are counted as in the paper: 1 is next to the image, L
+    Subclasses define the inference of z. Layers are numbered as in the paper: 1 is next to the image, L
     is the top.
 
-    A *code* is the posterior mean of all layers, bottom to top, in the coordinates in which the
-    prior is a standard normal: $\epsilon_i = (z_i - \mu_{p,i}) / \sigma_{p,i}$, and $\epsilon_L = z_L$.
-    A unit that only repeats what the layer above says has code 0, and a unit that is moved takes the
-    layers below along. The latents themselves are `represent(x, layer=i)`.
+    The *representation* is the posterior mean of all layers, bottom to top, in the coordinates in which
+    the prior is a standard normal: $\epsilon_i = (z_i - \mu_{p,i}) / \sigma_{p,i}$, and $\epsilon_L = z_L$.
+    These standardised latents are 0 where a layer adds nothing to the layer above; changing one also
+    changes the layers below. The latents $z_i$ of a layer are `represent(x, layer=i)`.
 
     Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, eq. 1-3.
 
@@ -84,23 +75,23 @@ class HierarchicalModel(Model):
         self,
         image_shape: ImageShape,
         *,
-        layers: tuple[Count, ...],
-        hidden: tuple[Count, ...],
-        depth: Count,
-        batch_norm: bool,
-        warm_up_steps: NonNegativeInt,
-        importance_samples: Count,
-        importance_from: NonNegativeInt,
-        network: Network,
-        likelihood: Likelihood,
+        layers: tuple[Count, ...] = (64, 32, 16, 8, 4),
+        hidden: tuple[Count, ...] = (512, 256, 128, 64, 32),
+        depth: Count = 2,
+        batch_norm: bool = True,
+        warm_up_steps: NonNegativeInt = 0,
+        importance_samples: Count = 1,
+        importance_from: NonNegativeInt = 0,
+        network: Network = "mlp",
+        likelihood: Likelihood = "bernoulli",
     ) -> None:
         super().__init__()
         if not layers:
             raise UsageError("layers=[]: give at least one layer, such as [16,8]")
         if len(hidden) < len(layers):
             raise UsageError(
-                f"hidden={list(hidden)} has {len(hidden)} widths, layers={list(layers)} are "
-                f"{len(layers)}: give in hidden the width of the network below each layer"
+                f"hidden={list(hidden)} has {len(hidden)} widths for {len(layers)} layers={list(layers)}: "
+                "give in hidden the width of the network below each layer"
             )
         self.image_shape = image_shape
         self.layers, self.hidden = layers, hidden
@@ -112,16 +103,18 @@ class HierarchicalModel(Model):
         outputs = 2 * channels if likelihood == "gaussian" else channels
         self._mlp = partial(deterministic, depth=depth, batch_norm=batch_norm)
         self._gaussian = partial(GaussianLayer, depth=depth, batch_norm=batch_norm)
-        front, self._features = pixels_to_features(network, image_shape, hidden[0])
-        self.front = MeanCentred(front, image_shape) if batch_norm else front
+        stem, self._features = image_stem(network, image_shape, hidden[0])
+        self.stem = MeanCentred(stem, image_shape) if batch_norm else stem
         self.priors = nn.ModuleList(
             self._gaussian(above, width, size)
             for above, width, size in zip(layers[1:], hidden[1:], layers, strict=False)
         )
         self.decoder = nn.Sequential(
             self._mlp(layers[0], hidden[0]),
-            features_to_pixels(network, hidden[0], (height, columns, outputs)),
+            image_head(network, hidden[0], (height, columns, outputs)),
         )
+
+        self._build_inference()
 
     def check_training(self, options: TrainingSettings) -> list[str]:
         """Warnings where the training ends before the warm-up."""
@@ -129,31 +122,41 @@ class HierarchicalModel(Model):
         return [*own, *super().check_training(options)]
 
     @abstractmethod
-    def infer(self, x: Tensor, *, samples: int = 1, draw: Draw = drawn) -> list[Level]:
-        """Every layer's latents, bottom to top; all images, then all again, `samples` times."""
+    def _build_inference(self) -> None:
+        """Create the networks of the posterior."""
 
-    def divergences(self, levels: list[Level]) -> list[Tensor]:
-        r"""An unbiased estimate of each layer's $D_{KL}$, (rows,) nats each."""
-        return [level.log_ratio for level in levels]
+    @abstractmethod
+    def infer(self, x: Tensor, *, samples: int = 1, at_mean: bool = False) -> list[LayerLatents]:
+        """Latents of every layer, bottom to top.
+
+        Arguments:
+            x: (n, channels, height, width).
+            samples: samples of z for each image; rows are all images, `samples` times over.
+            at_mean: take the posterior means instead of samples.
+        """
+
+    def kl_per_layer(self, latents: list[LayerLatents]) -> list[Tensor]:
+        r"""An unbiased estimate of $D_{KL}$ of each layer, (rows,) nats each."""
+        return [layer.log_ratio for layer in latents]
 
     def loss(self, batch: Batch) -> Losses:
-        """The negative bound in nats, term by term: kl_1 of the lowest layer to kl_L of the top one."""
+        """The negative bound in nats, with terms kl_1 of the lowest layer to kl_L of the top layer."""
         beta = linear(batch.step, end=1.0, steps=self.warm_up_steps)
         samples = self.importance_samples if batch.step >= self.importance_from else 1
-        levels = self.infer(batch.x, samples=samples)
-        log_likelihood = self.log_likelihood(batch.x, levels[0].z)
-        names = [f"kl_{i}" for i in range(1, len(levels) + 1)]
-        kl = dict(zip(names, self.divergences(levels), strict=True))
+        latents = self.infer(batch.x, samples=samples)
+        log_likelihood = self.log_likelihood(batch.x, latents[0].z)
+        names = [f"kl_{i}" for i in range(1, len(latents) + 1)]
+        kl = dict(zip(names, self.kl_per_layer(latents), strict=True))
         if samples == 1:
             return Losses({"reconstruction": -log_likelihood, **kl}, dict.fromkeys(kl, beta))
-        log_weights = log_likelihood - beta * self._log_ratio(levels)
+        log_weights = log_likelihood - beta * self._log_ratio(latents)
         bound = importance_weighted_bound(log_weights.view(-1, len(batch.x)))
         rows = {"reconstruction": -log_likelihood, **kl}
-        watched = {name: row.detach().view(-1, len(batch.x)).mean(0) for name, row in rows.items()}
-        return Losses({"bound": -bound, **watched}, dict.fromkeys(watched, 0.0))
+        logged = {name: row.detach().view(-1, len(batch.x)).mean(0) for name, row in rows.items()}
+        return Losses({"bound": -bound, **logged}, dict.fromkeys(logged, 0.0))
 
     def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
-        r"""$\log p(x|z_1)$ of rows of latents, which go over all images one or more times."""
+        r"""$\log p(x|z_1)$, (rows,) nats; the rows of latents repeat the images one or more times."""
         output = self.decoder(z)
         if len(z) != len(x):
             x = x.repeat(len(z) // len(x), 1, 1, 1)
@@ -164,102 +167,101 @@ class HierarchicalModel(Model):
         return gaussian_log_density(x, mean, log_variance).flatten(1).sum(1)
 
     def log_weights(self, x: Tensor, *, samples: int) -> Tensor:
-        r"""$\log p(x, z) - \log q(z|x)$ for `samples` draws of z from q, (samples, n)."""
+        r"""Log importance weights $\log p(x, z) - \log q(z|x)$, (samples, n), z from q."""
         with evaluation_mode(self):
-            levels = self.infer(x, samples=samples)
-            log_weights = self.log_likelihood(x, levels[0].z) - self._log_ratio(levels)
+            latents = self.infer(x, samples=samples)
+            log_weights = self.log_likelihood(x, latents[0].z) - self._log_ratio(latents)
         return log_weights.view(samples, len(x))
 
-    def _log_ratio(self, levels: list[Level]) -> Tensor:
-        return torch.stack([level.log_ratio for level in levels]).sum(0)
+    def _log_ratio(self, latents: list[LayerLatents]) -> Tensor:
+        return torch.stack([layer.log_ratio for layer in latents]).sum(0)
 
     def posterior(self, x: Tensor) -> DiagonalGaussian:
-        r"""$q(\epsilon|x)$ of images, each layer given the means of those it follows from.
+        r"""Posterior $q(\epsilon|x)$ of the standardised latents, each layer given the means of the others.
 
-        Its divergence from a standard normal is $D_{KL}(q(z_i|\cdot) \,\|\, p(z_i|z_{i+1}))$.
+        Its KL divergence from a standard normal is $D_{KL}(q(z_i|\cdot) \,\|\, p(z_i|z_{i+1}))$.
         """
-        levels = self.infer(x, draw=at_mean)
-        means = [(q.mean - p.mean) * torch.exp(-0.5 * p.log_variance) for _, q, p in levels]
-        log_variances = [q.log_variance - p.log_variance for _, q, p in levels]
+        latents = self.infer(x, at_mean=True)
+        means = [(q.mean - p.mean) * torch.exp(-0.5 * p.log_variance) for _, q, p in latents]
+        log_variances = [q.log_variance - p.log_variance for _, q, p in latents]
         return DiagonalGaussian(torch.cat(means, dim=1), torch.cat(log_variances, dim=1))
 
     @accepts_images
-    def unit_divergences(self, x: Tensor) -> Tensor:
-        r"""$D_{KL}(q(z_{ik}|\cdot) \,\|\, p(z_{ik}|z_{i+1}))$ of each unit k of each layer i, bottom to
-        top, (n, units) nats: along one draw of z an image, as the bound has it, not along means.
+    def kl_per_latent(self, x: Tensor) -> Tensor:
+        r"""$D_{KL}(q(z_{ik}|\cdot) \,\|\, p(z_{ik}|z_{i+1}))$ of each latent k of each layer i, bottom to
+        top, (n, latents) nats, for one sample of z for each image.
 
-        It is 0 where a unit repeats what the layer above expects. Of a ladder, its sum over a layer
-        is on average the layer's term of the bound; of bottom-up inference it is not, as there
-        $z_{i+1}$ depends on $z_i$, but it is 0 for the same units.
+        It is 0 for latents that follow the prior given the layer above. For the ladder VAE the sum over
+        a layer is on average the term of this layer in the bound. For bottom-up inference it is not, as
+        $z_{i+1}$ depends on $z_i$, but it is 0 for the same latents.
         """
-        levels = self.infer(x)
         return torch.cat(
             [
                 kl_between_gaussians(q.mean, q.log_variance, p.mean, p.log_variance)
-                for _, q, p in levels
+                for _, q, p in self.infer(x)
             ],
             dim=1,
         )
 
     @property
-    def unit_layers(self) -> tuple[int, ...]:
-        """Which layer each number of a code belongs to."""
+    def latent_layers(self) -> tuple[int, ...]:
+        """Layer of each latent, from 1."""
         return tuple(i for i, size in enumerate(self.layers, start=1) for _ in range(size))
 
     @accepts_images
     def represent(self, x: Tensor, layer: int | None = None) -> Tensor:
-        r"""The code $\epsilon$ of each image, or the posterior mean of $z_i$ for one layer i."""
+        r"""Standardised latents $\epsilon$ of each image; or the posterior mean of $z_i$ for a layer i."""
         if layer is None:
             return self.posterior(x).mean
-        return self.infer(x, draw=at_mean)[self._index(layer)].q.mean
+        return self.infer(x, at_mean=True)[self._index(layer)].q.mean
 
     @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
-        """Each image decoded from its posterior mean, in the form it was given."""
-        return self._image(self.infer(x, draw=at_mean)[0].z)
+        """Images decoded from the posterior means, in the format of the input."""
+        return self._image(self.infer(x, at_mean=True)[0].z)
 
-    def decode(self, codes: ArrayLike | Tensor, layer: int | None = None) -> Tensor:
-        r"""The mean image of each code; or of latents $z_i$ of one layer, those below at their mean.
+    def decode(self, latents: ArrayLike | Tensor, layer: int | None = None) -> Tensor:
+        r"""Mean images decoded from standardised latents; or from $z_i$ of one layer.
 
         Arguments:
-            codes: (n, d), an array or a tensor, as `represent` has them.
-            layer: the one that they are of; all layers where none is given.
+            latents: (n, d), an array or a tensor, as from `represent`.
+            layer: their layer; the layers below are at the mean of the prior. All layers when omitted.
         """
         weight = next(self.parameters())
         with evaluation_mode(self):
             if layer is not None:
                 i = self._index(layer)
-                z = as_codes(
-                    codes, width=self.layers[i], like=weight, what=f"codes of layer {i + 1}"
+                z = as_latents(
+                    latents, width=self.layers[i], like=weight, what=f"latents of layer {i + 1}"
                 )
                 return self._image(self._descend(z, [z.new_zeros(())] * i))
-            z = as_codes(codes, width=sum(self.layers), like=weight)
+            z = as_latents(latents, width=sum(self.layers), like=weight)
             *below, top = torch.split(z, list(self.layers), dim=1)
             return self._image(self._descend(top, below))
 
     def sample(
-        self, n: int, *, layer: int | None = None, codes: ArrayLike | Tensor | None = None
+        self, n: int, *, layer: int | None = None, latents: ArrayLike | Tensor | None = None
     ) -> Tensor:
-        """Images drawn from the prior; or from given latents of one layer down.
+        """Images decoded from samples of the prior, optionally given the latents of one layer.
 
         Arguments:
-            n: how many.
-            layer: the layer that `codes` are of; the top one where none is given.
-            codes: (n or 1, size) latents of that layer, as `represent(x, layer=i)` has them; drawn from
-                the prior where none are given.
+            n: number of images.
+            layer: layer of `latents`; the top layer when omitted.
+            latents: (n or 1, size) latents of that layer, as from `represent(x, layer=i)`; sampled from
+                the prior when omitted.
         """
         check_count(n)
-        if codes is None and layer is not None:
-            raise UsageError(f"layer={layer}: also give that layer's codes to start from")
+        if latents is None and layer is not None:
+            raise UsageError(f"layer={layer}: also give the latents of that layer")
         index = self._index(len(self.layers) if layer is None else layer)
         weight = next(self.parameters())
         noise = [weight.new_empty(n, size).normal_() for size in self.layers[: index + 1]]
         top = noise.pop()
-        if codes is not None:
-            given = torch.as_tensor(codes).to(weight)
+        if latents is not None:
+            given = torch.as_tensor(latents).to(weight)
             if tuple(given.shape) not in ((n, top.shape[1]), (1, top.shape[1])):
                 raise UsageError(
-                    f"codes {tuple(given.shape)}: {n} images of layer {index + 1} need "
+                    f"latents {tuple(given.shape)}: {n} images from layer {index + 1} need "
                     f"{(n, top.shape[1])}, or {(1, top.shape[1])} for all of them"
                 )
             top = given.expand_as(top)
@@ -267,7 +269,7 @@ class HierarchicalModel(Model):
             return self._image(self._descend(top, noise))
 
     def _descend(self, z: Tensor, noise: list[Tensor]) -> Tensor:
-        """The lowest layer's latents from those of a layer and the noise of each one below it."""
+        """Latents of the lowest layer from those of a layer and the noise of the layers below it."""
         for i in reversed(range(len(noise))):
             p = self.priors[i](z)
             z = p.mean + torch.exp(0.5 * p.log_variance) * noise[i]

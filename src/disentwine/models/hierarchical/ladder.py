@@ -1,4 +1,4 @@
-"""Bottom-up hierarchical VAE; Ladder VAE."""
+"""Hierarchical VAE with bottom-up inference, and Ladder VAE."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from torch import Tensor, nn
 from disentwine.core.model import ForData
 from disentwine.core.types import Count, NonNegativeInt
 from disentwine.losses.elbo import kl_between_gaussians
-from disentwine.models.hierarchical.base import Draw, HierarchicalModel, Level, drawn
-from disentwine.nn.distributions import Likelihood
+from disentwine.models.hierarchical.base import HierarchicalModel, LayerLatents
+from disentwine.nn.distributions import DiagonalGaussian, Likelihood
 from disentwine.nn.encoders import ImageShape, Network
 from disentwine.nn.ladder import GaussianHead, merge, repeated, standard_normal_like
 
 
 class HierarchicalVAE(HierarchicalModel):
-    r"""Infer bottom-up: $q(z|x) = q(z_1|x) \prod_{i=2}^L q(z_i|z_{i-1})$, each layer a Gaussian
-    whose mean and variance an MLP reads from the layer below.
+    r"""Hierarchical VAE with bottom-up inference: $q(z|x) = q(z_1|x) \prod_{i=2}^L q(z_i|z_{i-1})$.
+
+    Each layer is a Gaussian whose mean and variance an MLP computes from the layer below.
 
     Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, section 2: the VAE of its
     tables; with `batch_norm` the VAE+BN, and with `warm_up_steps` the VAE+BN+WU.
 
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
-        layers: how many latents each layer has, from the image up.
-        hidden: width of the networks below each layer, upwards and downwards.
-        depth: layers of each of these networks.
-        batch_norm: normalise in each of them, over the batch.
-        warm_up_steps: updates over which the divergences' weight rises from 0 to 1.
-        importance_samples: K draws of z an image, whose importance-weighted bound is maximised; with
-            one it is the usual bound, with exact divergences.
-        importance_from: updates made with one draw before K are taken: fine-tuning.
-        network: "mlp", or "compact", "normed" or "standard" convolutions between pixels and the first layer.
-        likelihood: "bernoulli" pixels, or "gaussian" ones with a variance each, as z_1 says.
+        layers: number of latents of each layer, from the image up.
+        hidden: width of the networks below each layer, for inference and generation.
+        depth: number of layers of each of these networks.
+        batch_norm: whether these networks use batch normalisation.
+        warm_up_steps: updates over which the weight of the KL divergences rises from 0 to 1.
+        importance_samples: K samples of z for each image in the importance-weighted bound; with one
+            sample it is the ELBO with exact KL divergences.
+        importance_from: number of updates with one sample before fine-tuning with K.
+        network: "mlp", or "compact", "normed" or "standard" convolutions between image and first layer.
+        likelihood: "bernoulli" pixels, or "gaussian" pixels each with a variance that depends on z_1.
 
     >>> import torch
     >>> from disentwine.core.model import Batch
@@ -66,52 +67,57 @@ class HierarchicalVAE(HierarchicalModel):
             network=network,
             likelihood=likelihood,
         )
-        self.posteriors = nn.ModuleList(
-            self._gaussian(below, width, size)
-            for below, width, size in zip(
-                (self._features, *layers[:-1]), hidden, layers, strict=False
-            )
-        )
 
     for_data = ForData(__init__)
 
-    def infer(self, x: Tensor, *, samples: int = 1, draw: Draw = drawn) -> list[Level]:
+    def _build_inference(self) -> None:
+        self.posteriors = nn.ModuleList(
+            self._gaussian(below, width, size)
+            for below, width, size in zip(
+                (self._features, *self.layers[:-1]), self.hidden, self.layers, strict=False
+            )
+        )
+
+    def infer(self, x: Tensor, *, samples: int = 1, at_mean: bool = False) -> list[LayerLatents]:
         first, *others = self.posteriors
-        q = [repeated(first(self.front(x)), samples)]
-        z = [draw(q[0])]
+        q = [repeated(first(self.stem(x)), samples)]
+        z = [_take(q[0], at_mean)]
         for posterior in others:
             q.append(posterior(z[-1]))
-            z.append(draw(q[-1]))
+            z.append(_take(q[-1], at_mean))
         p = [prior(above) for prior, above in zip(self.priors, z[1:], strict=True)]
         p.append(standard_normal_like(q[-1]))
-        return [Level(*level) for level in zip(z, q, p, strict=True)]
+        return [LayerLatents(*layer) for layer in zip(z, q, p, strict=True)]
 
-    def divergences(self, levels: list[Level]) -> list[Tensor]:
-        """Exact at the top; below, $z_{i+1}$ depends on $z_i$ itself, and one draw must do."""
-        *below, (_, q, p) = levels
+    def kl_per_layer(self, latents: list[LayerLatents]) -> list[Tensor]:
+        """Exact at the top; below, $z_{i+1}$ depends on $z_i$, and the estimate uses one sample."""
+        *below, (_, q, p) = latents
         top = kl_between_gaussians(q.mean, q.log_variance, p.mean, p.log_variance).sum(1)
-        return [level.log_ratio for level in below] + [top]
+        return [layer.log_ratio for layer in below] + [top]
 
 
 class LadderVAE(HierarchicalModel):
-    r"""Infer upwards without noise, $d_i = \mathrm{MLP}(d_{i-1})$, $\hat\mu_{q,i}, \hat\sigma_{q,i}^2$
-    from $d_i$; then downwards, $q(z_i|z_{i+1}, x)$ the product of $\mathcal{N}(\hat\mu_{q,i},
-    \hat\sigma_{q,i}^2)$ and the prior $\mathcal{N}(\mu_{p,i}, \sigma_{p,i}^2)$ (eq. 18-19).
+    r"""Ladder VAE: $q(z_i|z_{i+1}, x)$ merges bottom-up inference with the top-down prior.
+
+    The bottom-up pass is deterministic: $d_i = \mathrm{MLP}(d_{i-1})$, and $\hat\mu_{q,i},
+    \hat\sigma_{q,i}^2$ are computed from $d_i$. Top-down, $q(z_i|z_{i+1}, x)$ is the product of
+    $\mathcal{N}(\hat\mu_{q,i}, \hat\sigma_{q,i}^2)$ and the prior $\mathcal{N}(\mu_{p,i}, \sigma_{p,i}^2)$
+    (eq. 18-19).
 
     Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016.
 
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
-        layers: how many latents each layer has, from the image up.
-        hidden: width of the networks below each layer, upwards and downwards.
-        depth: layers of each of these networks.
-        batch_norm: normalise in each of them, over the batch.
-        warm_up_steps: updates over which the divergences' weight rises from 0 to 1.
-        importance_samples: K draws of z an image, whose importance-weighted bound is maximised; with
-            one it is the usual bound, with exact divergences.
-        importance_from: updates made with one draw before K are taken: fine-tuning.
-        network: "mlp", or "compact", "normed" or "standard" convolutions between pixels and the first layer.
-        likelihood: "bernoulli" pixels, or "gaussian" ones with a variance each, as z_1 says.
+        layers: number of latents of each layer, from the image up.
+        hidden: width of the networks below each layer, for inference and generation.
+        depth: number of layers of each of these networks.
+        batch_norm: whether these networks use batch normalisation.
+        warm_up_steps: updates over which the weight of the KL divergences rises from 0 to 1.
+        importance_samples: K samples of z for each image in the importance-weighted bound; with one
+            sample it is the ELBO with exact KL divergences.
+        importance_from: number of updates with one sample before fine-tuning with K.
+        network: "mlp", or "compact", "normed" or "standard" convolutions between image and first layer.
+        likelihood: "bernoulli" pixels, or "gaussian" pixels each with a variance that depends on z_1.
 
     >>> import torch
     >>> model = LadderVAE(image_shape=(16, 16, 1), layers=(8, 4), hidden=(32, 16))
@@ -120,59 +126,40 @@ class LadderVAE(HierarchicalModel):
     (torch.Size([5, 12]), torch.Size([5, 4]))
     """
 
-    def __init__(
-        self,
-        image_shape: ImageShape,
-        *,
-        layers: tuple[Count, ...] = (64, 32, 16, 8, 4),
-        hidden: tuple[Count, ...] = (512, 256, 128, 64, 32),
-        depth: Count = 2,
-        batch_norm: bool = True,
-        warm_up_steps: NonNegativeInt = 0,
-        importance_samples: Count = 1,
-        importance_from: NonNegativeInt = 0,
-        network: Network = "mlp",
-        likelihood: Likelihood = "bernoulli",
-    ) -> None:
-        super().__init__(
-            image_shape=image_shape,
-            layers=layers,
-            hidden=hidden,
-            depth=depth,
-            batch_norm=batch_norm,
-            warm_up_steps=warm_up_steps,
-            importance_samples=importance_samples,
-            importance_from=importance_from,
-            network=network,
-            likelihood=likelihood,
-        )
+    for_data = ForData(HierarchicalModel.__init__)
+
+    def _build_inference(self) -> None:
         self.up = nn.ModuleList(
             self._mlp(below, width)
-            for below, width, _ in zip((self._features, *hidden), hidden, layers, strict=False)
+            for below, width, _ in zip(
+                (self._features, *self.hidden), self.hidden, self.layers, strict=False
+            )
         )
         self.heads = nn.ModuleList(
-            GaussianHead(width, size) for width, size in zip(hidden, layers, strict=False)
+            GaussianHead(width, size) for width, size in zip(self.hidden, self.layers, strict=False)
         )
 
-    for_data = ForData(__init__)
-
-    def infer(self, x: Tensor, *, samples: int = 1, draw: Draw = drawn) -> list[Level]:
-        d = self.front(x)
-        said = []
+    def infer(self, x: Tensor, *, samples: int = 1, at_mean: bool = False) -> list[LayerLatents]:
+        d = self.stem(x)
+        bottom_up = []
         for up, head in zip(self.up, self.heads, strict=True):
             d = up(d)
-            said.append(repeated(head(d), samples))
-        q = said[-1]
-        levels = [Level(draw(q), q, standard_normal_like(q))]
-        for q_hat, prior in zip(said[-2::-1], reversed(self.priors), strict=True):
-            p = prior(levels[-1].z)
+            bottom_up.append(repeated(head(d), samples))
+        q = bottom_up[-1]
+        latents = [LayerLatents(_take(q, at_mean), q, standard_normal_like(q))]
+        for q_hat, prior in zip(bottom_up[-2::-1], reversed(self.priors), strict=True):
+            p = prior(latents[-1].z)
             q = merge(q_hat, p)
-            levels.append(Level(draw(q), q, p))
-        return levels[::-1]
+            latents.append(LayerLatents(_take(q, at_mean), q, p))
+        return latents[::-1]
 
-    def divergences(self, levels: list[Level]) -> list[Tensor]:
-        """Exact: a layer's posterior and prior both follow from the layer above."""
+    def kl_per_layer(self, latents: list[LayerLatents]) -> list[Tensor]:
+        """Exact: posterior and prior of a layer both depend on the layer above only."""
         return [
             kl_between_gaussians(q.mean, q.log_variance, p.mean, p.log_variance).sum(1)
-            for _, q, p in levels
+            for _, q, p in latents
         ]
+
+
+def _take(q: DiagonalGaussian, at_mean: bool) -> Tensor:
+    return q.mean if at_mean else q.sample()

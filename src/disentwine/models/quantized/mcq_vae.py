@@ -16,7 +16,7 @@ from disentwine.nn.distributions import (
     pixel_log_likelihood,
 )
 from disentwine.nn.encoders import ImageShape, Reduction, grid_decoder, grid_encoder, grid_of
-from disentwine.nn.images import accepts_images, as_codes
+from disentwine.nn.images import accepts_images, as_latents
 from disentwine.nn.quantizer import CodebookTraining, Quantized, Quantizer
 
 
@@ -132,7 +132,7 @@ class MCQVAE(Model):
     def decode(self, codes: Any) -> Tensor:
         """The mean image of codes (n, nodes), an array or a tensor; numbers between codes become the
         nearest."""
-        rows = as_codes(codes, width=self.nodes, like=next(self.parameters()))
+        rows = as_latents(codes, width=self.nodes, like=next(self.parameters()), what="codes")
         indices = rows.round().long().clamp(0, self.codes - 1)
         indices = indices.view(len(rows), self.codebooks, -1)
         return self.mean_image(self.quantizer.look_up(indices))

@@ -1,4 +1,4 @@
-"""The beta-TCVAE: of the three parts of the divergence, only the total correlation weighs more."""
+"""Beta-TCVAE: separate weights for the three parts of the KL divergence."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative
-from disentwine.losses.total_correlation import Estimator, decompose_kl
+from disentwine.losses.total_correlation import DensityEstimator, decompose_kl
 from disentwine.models.vae.vae import LatentModel
 from disentwine.nn.distributions import Likelihood
 from disentwine.nn.encoders import ImageShape, Network
 
 
 class BetaTCVAE(LatentModel):
-    r"""Maximise $\mathbb{E}_{q(z|n)} \log p(n|z) - \alpha I_q(z; n)
+    r"""Beta-TCVAE: maximise $\mathbb{E}_{q(z|n)} \log p(n|z) - \alpha I_q(z; n)
     - \beta D_{KL}(q(z) \,\|\, \prod_j q(z_j)) - \gamma \sum_j D_{KL}(q(z_j) \,\|\, p(z_j))$ (eq. 4).
 
     Reference: Isolating Sources of Disentanglement in Variational Autoencoders, R. Chen, X. Li,
@@ -23,11 +23,11 @@ class BetaTCVAE(LatentModel):
 
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
-        training_images: N, how many images batches are drawn from; `for_data` counts them.
+        training_images: N, number of training images; `for_data` reads it from the data set.
         latent: number of latent dimensions.
-        alpha: weight of the information that codes hold about images.
+        alpha: weight of the index-code mutual information.
         beta: weight of the total correlation.
-        gamma: weight of what each dimension differs from the prior.
+        gamma: weight of the dimension-wise KL divergence.
         estimator: of $\log q(z)$, "stratified" or "weighted".
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
@@ -50,7 +50,7 @@ class BetaTCVAE(LatentModel):
         alpha: NonNegative = 1.0,
         beta: NonNegative = 6.0,
         gamma: NonNegative = 1.0,
-        estimator: Estimator = "stratified",
+        estimator: DensityEstimator = "stratified",
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
     ) -> None:
@@ -71,7 +71,7 @@ class BetaTCVAE(LatentModel):
         }
 
     def loss(self, batch: Batch) -> Losses:
-        """Reconstruction and the weighted parts of the divergence, in nats."""
+        """Reconstruction and the weighted parts of the KL divergence, in nats."""
         q = self.posterior(batch.x)
         z = q.sample()
         parts = decompose_kl(

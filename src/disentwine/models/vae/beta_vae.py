@@ -1,4 +1,4 @@
-"""The beta-VAE, with a constant weight, a warm-up, or a rising capacity."""
+"""Beta-VAE with constant weight, weight annealing, or increasing capacity."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from disentwine.nn.encoders import ImageShape, Network
 
 
 class BetaVAE(LatentModel):
-    r"""Maximise $\mathbb{E}_{q(z|x)} \log p(x|z) - \beta D_{KL}(q(z|x) \,\|\, p(z))$ (eq. 4), or
-    $\mathbb{E}_{q(z|x)} \log p(x|z) - \beta\,|D_{KL}(q(z|x) \,\|\, p(z)) - C|$ when a capacity is given.
+    r"""Beta-VAE: maximise $\mathbb{E}_{q(z|x)} \log p(x|z) - \beta D_{KL}(q(z|x) \,\|\, p(z))$ (eq. 4), or
+    with a capacity $\mathbb{E}_{q(z|x)} \log p(x|z) - \beta\,|D_{KL}(q(z|x) \,\|\, p(z)) - C|$.
 
     References: beta-VAE: Learning Basic Visual Concepts with a Constrained Variational Framework,
     I. Higgins et al., 2017, eq. 4; Understanding disentangling in beta-VAE, C. Burgess et al., 2018, eq. 8.
@@ -23,12 +23,13 @@ class BetaVAE(LatentModel):
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
         latent: number of latent dimensions.
-        beta: the divergence's weight (Burgess' gamma when a capacity is given).
-        capacity: C at the end of training, in nats; none for the objective of 2017.
-        start_beta: the divergence's weight at first; 0 if none is given. From a large one the code meets few
-            factors at a time, each on an axis of its own, where one that meets all may mix them for good.
-        warm_up_steps: updates over which the weight goes from `start_beta` to beta, or C, where it is given,
-            rises from 0.
+        beta: weight of the KL divergence (gamma of Burgess et al. with a capacity).
+        capacity: C after the warm-up, in nats; without it the objective of 2017 is used.
+        start_beta: initial weight of the KL divergence; 0 when omitted. With a large initial weight the
+            model learns few factors at a time, each in a latent of its own; learnt together, factors may
+            stay entangled.
+        warm_up_steps: updates over which the weight changes linearly from `start_beta` to beta, or, with a
+            capacity, C rises from 0.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
@@ -59,7 +60,7 @@ class BetaVAE(LatentModel):
             raise UsageError("start_beta: give warm_up_steps, over which the weight goes to beta")
         if start_beta is not None and capacity is not None:
             raise UsageError(
-                "start_beta: leave it out, or capacity; with a capacity the weight stays"
+                "start_beta: leave it out, or capacity; with a capacity the weight is constant"
             )
         self.beta = beta
         self.capacity = capacity
@@ -76,7 +77,7 @@ class BetaVAE(LatentModel):
         return [*own, *super().check_training(options)]
 
     def loss(self, batch: Batch) -> Losses:
-        """Reconstruction and weighted divergence, in nats."""
+        """Reconstruction and weighted KL divergence, in nats."""
         q = self.posterior(batch.x)
         log_likelihood = self.reconstruction_log_likelihood(batch.x, q.sample())
         kl = kl_to_standard_normal(q.mean, q.log_variance).sum(1)

@@ -1,13 +1,17 @@
-"""DIP-VAE-I; DIP-VAE-II."""
+"""DIP-VAE-I and DIP-VAE-II."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
+
+from torch import Tensor
 
 from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.plan import TrainingSettings
 from disentwine.core.types import Count, NonNegative, NonNegativeInt
 from disentwine.errors import UsageError
 from disentwine.losses.dip import (
-    covariance_of_codes,
+    covariance_of_latents,
     covariance_of_means,
     diagonal_penalty,
     off_diagonal_penalty,
@@ -16,15 +20,80 @@ from disentwine.losses.dip import (
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.losses.schedules import linear, unfinished_warm_up
 from disentwine.models.vae.vae import LatentModel
-from disentwine.nn.distributions import Likelihood
+from disentwine.nn.distributions import DiagonalGaussian, Likelihood
 from disentwine.nn.encoders import ImageShape, Network
 
 
-class DIPVAEI(LatentModel):
-    r"""Maximise $\mathrm{ELBO} - \lambda_{od} \sum_{i \neq j} C_{ij}^2 - \lambda_d \sum_i (C_{ii} - 1)^2$
-    with $C = \mathrm{Cov}_{p(x)}[\mu(x)]$ (eq. 6).
+class DIPVAE(LatentModel):
+    r"""Base of DIP-VAE: maximise $\mathrm{ELBO} - \lambda_{od} \sum_{i \neq j} C_{ij}^2
+    - \lambda_d \sum_i (C_{ii} - 1)^2 - \lambda_3 \|m\|^2$ (eq. 6 and 7).
 
-    Suits data with at least as many factors as the code has dimensions: all of them are kept alive.
+    Subclasses define the covariance C. m are the third central moments of $q(z)$; they are left out if
+    `lambda_3` is None.
+
+    Reference: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
+    A. Kumar, P. Sattigeri and A. Balakrishnan, 2018.
+
+    Arguments: as in `DIPVAEII`.
+    """
+
+    def __init__(
+        self,
+        image_shape: ImageShape,
+        *,
+        latent: int,
+        lambda_od: float,
+        lambda_d: float,
+        lambda_3: float | None,
+        start_beta: float | None,
+        warm_up_steps: int | None,
+        network: Network,
+        likelihood: Likelihood,
+    ) -> None:
+        super().__init__(
+            image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
+        )
+        if start_beta is not None and not warm_up_steps:
+            raise UsageError("start_beta: needs warm_up_steps, over which the weight goes to 1")
+        self.lambda_od, self.lambda_d, self.lambda_3 = lambda_od, lambda_d, lambda_3
+        self.start_beta = start_beta
+        self.warm_up_steps = warm_up_steps
+
+    def check_training(self, options: TrainingSettings) -> list[str]:
+        """Warnings where the training ends before the warm-up."""
+        own = unfinished_warm_up(options.steps, self.warm_up_steps, start=self.start_beta)
+        return [*own, *super().check_training(options)]
+
+    @abstractmethod
+    def covariance(self, q: DiagonalGaussian) -> Tensor:
+        """Covariance (latent, latent) to be penalised, from the posteriors of a batch."""
+
+    def loss(self, batch: Batch) -> Losses:
+        """The negative ELBO in nats, and the penalties on the moments of q(z)."""
+        q = self.posterior(batch.x)
+        C = self.covariance(q)
+        terms = {
+            "reconstruction": -self.reconstruction_log_likelihood(batch.x, q.sample()),
+            "kl": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
+            "off_diagonal": off_diagonal_penalty(C),
+            "diagonal": diagonal_penalty(C),
+        }
+        weights = {
+            "kl": linear(batch.step, start=self.start_beta, end=1.0, steps=self.warm_up_steps),
+            "off_diagonal": self.lambda_od,
+            "diagonal": self.lambda_d,
+        }
+        if self.lambda_3 is not None:
+            terms["third_moments"] = third_moment_penalty(q.mean, q.log_variance)
+            weights["third_moments"] = self.lambda_3
+        return Losses(terms, weights)
+
+
+class DIPVAEI(DIPVAE):
+    r"""DIP-VAE-I: maximise $\mathrm{ELBO} - \lambda_{od} \sum_{i \neq j} C_{ij}^2
+    - \lambda_d \sum_i (C_{ii} - 1)^2$ with $C = \mathrm{Cov}_{p(x)}[\mu(x)]$ (eq. 6).
+
+    Suited to data with at least as many factors as latents: all latents stay active.
 
     Reference: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
     A. Kumar, P. Sattigeri and A. Balakrishnan, 2018.
@@ -34,10 +103,10 @@ class DIPVAEI(LatentModel):
         latent: number of latent dimensions.
         lambda_od: weight of the off-diagonal covariances.
         lambda_d: weight of the variances; 10 times `lambda_od` for 2D shapes, 50 times for CelebA.
-        start_beta: the divergence's weight at first; 0 if none is given, so that units that were made anew
-            (`fit(..., init_from=, reset_inactive_latents=True)`) find something to say before it costs
-            anything.
-        warm_up_steps: updates over which that weight goes from `start_beta` to 1; without, it is 1.
+        start_beta: initial weight of the KL divergence; 0 when omitted, so that re-initialised latents
+            (`training.reset_inactive_latents`) become active before the weight rises.
+        warm_up_steps: updates over which the weight changes linearly from `start_beta` to 1; without,
+            it is 1.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
@@ -62,46 +131,30 @@ class DIPVAEI(LatentModel):
         likelihood: Likelihood = "bernoulli",
     ) -> None:
         super().__init__(
-            image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
+            image_shape,
+            latent=latent,
+            lambda_od=lambda_od,
+            lambda_d=lambda_d,
+            lambda_3=None,
+            start_beta=start_beta,
+            warm_up_steps=warm_up_steps,
+            network=network,
+            likelihood=likelihood,
         )
-        if start_beta is not None and not warm_up_steps:
-            raise UsageError("start_beta: needs warm_up_steps, over which the weight goes to 1")
-        self.lambda_od = lambda_od
-        self.lambda_d = lambda_d
-        self.start_beta = start_beta
-        self.warm_up_steps = warm_up_steps
 
     for_data = ForData(__init__)
 
-    def check_training(self, options: TrainingSettings) -> list[str]:
-        """Warnings where the training ends before the warm-up."""
-        own = unfinished_warm_up(options.steps, self.warm_up_steps, start=self.start_beta)
-        return [*own, *super().check_training(options)]
-
-    def loss(self, batch: Batch) -> Losses:
-        """The negative evidence lower bound in nats, and the penalties on the covariance."""
-        q = self.posterior(batch.x)
-        C = covariance_of_means(q.mean)
-        return Losses(
-            {
-                "reconstruction": -self.reconstruction_log_likelihood(batch.x, q.sample()),
-                "kl": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
-                "off_diagonal": off_diagonal_penalty(C),
-                "diagonal": diagonal_penalty(C),
-            },
-            {
-                "kl": linear(batch.step, start=self.start_beta, end=1.0, steps=self.warm_up_steps),
-                "off_diagonal": self.lambda_od,
-                "diagonal": self.lambda_d,
-            },
-        )
+    def covariance(self, q: DiagonalGaussian) -> Tensor:
+        """Covariance of the posterior means, (latent, latent)."""
+        return covariance_of_means(q.mean)
 
 
-class DIPVAEII(LatentModel):
-    r"""Maximise $\mathrm{ELBO} - \lambda_{od} \sum_{i \neq j} C_{ij}^2 - \lambda_d \sum_i (C_{ii} - 1)^2
-    - \lambda_3 \|m\|^2$ with $C = \mathrm{Cov}_{q(z)}[z]$ (eq. 7) and m the third central moments of $q(z)$.
+class DIPVAEII(DIPVAE):
+    r"""DIP-VAE-II: maximise $\mathrm{ELBO} - \lambda_{od} \sum_{i \neq j} C_{ij}^2
+    - \lambda_d \sum_i (C_{ii} - 1)^2 - \lambda_3 \|m\|^2$ with $C = \mathrm{Cov}_{q(z)}[z]$ (eq. 7) and
+    the third central moments m of $q(z)$.
 
-    Suits data with fewer factors than the code has dimensions: some may stay unused.
+    Suited to data with fewer factors than latents: some latents may stay inactive.
 
     Reference: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
     A. Kumar, P. Sattigeri and A. Balakrishnan, 2018.
@@ -112,9 +165,11 @@ class DIPVAEII(LatentModel):
         lambda_od: weight of the off-diagonal covariances.
         lambda_d: weight of the variances; as `lambda_od` for 2D shapes, half of it for CelebA.
         lambda_3: weight of the third moments; 200 for 2D shapes, 0 for CelebA.
-        start_beta: the divergence's weight at first; 0 if none is given. From a large one the code meets few
-            factors at a time, each on an axis of its own, where one that meets all may mix them for good.
-        warm_up_steps: updates over which that weight goes from `start_beta` to 1; without, it is 1.
+        start_beta: initial weight of the KL divergence; 0 when omitted. With a large initial weight the
+            model learns few factors at a time, each in a latent of its own; learnt together, factors may
+            stay entangled.
+        warm_up_steps: updates over which the weight changes linearly from `start_beta` to 1; without,
+            it is 1.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
@@ -140,39 +195,19 @@ class DIPVAEII(LatentModel):
         likelihood: Likelihood = "bernoulli",
     ) -> None:
         super().__init__(
-            image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
+            image_shape,
+            latent=latent,
+            lambda_od=lambda_od,
+            lambda_d=lambda_d,
+            lambda_3=lambda_3,
+            start_beta=start_beta,
+            warm_up_steps=warm_up_steps,
+            network=network,
+            likelihood=likelihood,
         )
-        if start_beta is not None and not warm_up_steps:
-            raise UsageError("start_beta: needs warm_up_steps, over which the weight goes to 1")
-        self.lambda_od = lambda_od
-        self.lambda_d = lambda_d
-        self.start_beta = start_beta
-        self.warm_up_steps = warm_up_steps
-        self.lambda_3 = lambda_3
 
     for_data = ForData(__init__)
 
-    def check_training(self, options: TrainingSettings) -> list[str]:
-        """Warnings where the training ends before the warm-up."""
-        own = unfinished_warm_up(options.steps, self.warm_up_steps, start=self.start_beta)
-        return [*own, *super().check_training(options)]
-
-    def loss(self, batch: Batch) -> Losses:
-        """The negative evidence lower bound in nats, and the penalties on the moments of q(z)."""
-        q = self.posterior(batch.x)
-        C = covariance_of_codes(q.mean, q.log_variance)
-        return Losses(
-            {
-                "reconstruction": -self.reconstruction_log_likelihood(batch.x, q.sample()),
-                "kl": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
-                "off_diagonal": off_diagonal_penalty(C),
-                "diagonal": diagonal_penalty(C),
-                "third_moments": third_moment_penalty(q.mean, q.log_variance),
-            },
-            {
-                "kl": linear(batch.step, start=self.start_beta, end=1.0, steps=self.warm_up_steps),
-                "off_diagonal": self.lambda_od,
-                "diagonal": self.lambda_d,
-                "third_moments": self.lambda_3,
-            },
-        )
+    def covariance(self, q: DiagonalGaussian) -> Tensor:
+        """Covariance of the latents, (latent, latent)."""
+        return covariance_of_latents(q.mean, q.log_variance)

@@ -1,4 +1,4 @@
-"""FactorVAE: codes that a discriminator cannot tell from independent ones."""
+"""FactorVAE: a discriminator estimates the total correlation."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ HIDDEN_LAYERS = 6
 
 
 class FactorVAE(LatentModel):
-    r"""Maximise $\mathbb{E}_{q(z|x)} \log p(x|z) - D_{KL}(q(z|x) \,\|\, p(z))
+    r"""FactorVAE: maximise $\mathbb{E}_{q(z|x)} \log p(x|z) - D_{KL}(q(z|x) \,\|\, p(z))
     - \gamma D_{KL}(q(z) \,\|\, \bar q(z))$ with $\bar q(z) = \prod_j q(z_j)$ (eq. 2). The last
-    term, the total correlation, is $\mathbb{E}_{q(z)} \log \frac{D(z)}{1 - D(z)}$ for a discriminator D that
-    tells codes from permuted codes (eq. 3).
+    term, the total correlation, is $\mathbb{E}_{q(z)} \log \frac{D(z)}{1 - D(z)}$ for a discriminator D
+    between latents and permuted latents (eq. 3).
 
-    The discriminator learns from a batch that the model is not updated by. Algorithm 2 permutes the codes
-    of yet another one; here they are those of the same batch, so that the two samples have the same
-    marginals and differ in nothing but their dependence.
+    The discriminator is trained on batches of its own. Algorithm 2 permutes the latents of a further
+    batch; here they are those of the same batch, so that both samples have the same marginals and differ
+    only in their dependence.
 
     Reference: Disentangling by Factorising, H. Kim and A. Mnih, 2018.
 
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
         latent: number of latent dimensions.
-        gamma: weight of the total correlation; the paper takes 35 for 2D shapes.
+        gamma: weight of the total correlation; 35 for 2D shapes in the paper.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
-        discriminator_units: of each of the discriminator's six hidden layers.
-        discriminator_learning_rate: of the discriminator's Adam.
+        discriminator_units: width of the six hidden layers of the discriminator.
+        discriminator_learning_rate: learning rate of the discriminator.
 
     >>> import torch
     >>> model = FactorVAE(image_shape=(16, 16, 1), latent=4, discriminator_units=32)
@@ -73,7 +73,7 @@ class FactorVAE(LatentModel):
     for_data = ForData(__init__)
 
     def discriminate(self, z: Tensor) -> Tensor:
-        r"""$\log \frac{D(z)}{1 - D(z)}$ of codes (n, latent), (n,) nats."""
+        r"""Log density ratio $\log \frac{D(z)}{1 - D(z)}$ of latents (n, latent), (n,) nats."""
         logits: Tensor = self.discriminator(z)
         return logits[:, 0]
 
@@ -89,7 +89,7 @@ class FactorVAE(LatentModel):
         return Losses(terms, {"total_correlation": self.gamma})
 
     def discriminator_loss(self, batch: Batch) -> Losses:
-        """The cross-entropy of telling codes from permuted codes (algorithm 2)."""
+        """Cross-entropy between latents and permuted latents (algorithm 2)."""
         z = self.posterior(batch.x).sample()
         permuted = permute_dimensions(z)
         return Losses(

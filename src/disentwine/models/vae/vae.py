@@ -1,4 +1,4 @@
-"""Gaussian-posterior VAE base; VAE."""
+"""VAE, and the base of VAEs with one Gaussian latent layer."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from disentwine.nn.distributions import (
     pixel_log_likelihood,
 )
 from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network
-from disentwine.nn.images import accepts_images, as_codes, check_count
+from disentwine.nn.images import accepts_images, as_latents, check_count
 from disentwine.nn.inactive_latents import reset_inactive
 
 
 class LatentModel(Model):
-    r"""$q(z|x) = \mathcal{N}(\mu(x), \sigma^2(x))$, $p(z) = \mathcal{N}(0, I)$ and $p(x|z)$.
+    r"""Posterior $q(z|x) = \mathcal{N}(\mu(x), \sigma^2(x))$, prior $\mathcal{N}(0, I)$ and $p(x|z)$.
 
-    A subclass adds its paper's `loss`. The Gaussian decoder learns one noise scale for all pixels.
+    Subclasses add the `loss` of their paper. The Gaussian decoder has one noise scale for all pixels.
 
     Arguments:
         image_shape: (height, width, channels).
         latent: number of latent dimensions.
         network: see `disentwine.nn.encoders`.
-        likelihood: the decoder's distribution over pixels.
+        likelihood: distribution of pixels, "bernoulli" or "gaussian".
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class LatentModel(Model):
         self.log_scale = log_noise_scale(likelihood)
 
     def posterior(self, x: Tensor) -> DiagonalGaussian:
-        """$q(z|x)$ of images (n, channels, height, width)."""
+        """Posterior $q(z|x)$ of images (n, channels, height, width)."""
         return DiagonalGaussian.from_features(self.encoder(x))
 
     def reconstruction_log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
@@ -58,16 +58,20 @@ class LatentModel(Model):
 
     @torch.no_grad()
     def reset_inactive_latents(self, x: Tensor, *, most: int | None = None) -> tuple[int, ...]:
-        """Make units that say nothing of images (n, channels, height, width) anew, at most so many;
-        returns which."""
+        """Re-initialise latents that are inactive on images; returns their indices.
+
+        Arguments:
+            x: (n, channels, height, width) images.
+            most: largest number of latents to re-initialise; all inactive ones when omitted.
+        """
         encoder: Any = self.encoder
         decoder: Any = self.decoder
-        revived = reset_inactive(encoder[-1], decoder[0], encoder[:-1](x), most=most)
-        return tuple(revived.tolist())
+        inactive = reset_inactive(encoder[-1], decoder[0], encoder[:-1](x), most=most)
+        return tuple(inactive.tolist())
 
     @torch.no_grad()
     def log_weights(self, x: Tensor, *, samples: int) -> Tensor:
-        r"""$\log p(x|z) + \log p(z) - \log q(z|x)$ for `samples` draws of z from q, (samples, n)."""
+        r"""Log importance weights $\log p(x|z) + \log p(z) - \log q(z|x)$, (samples, n), z from q."""
         q = self.posterior(x)
         e = torch.randn(samples, *q.mean.shape, device=x.device, dtype=q.mean.dtype)
         z = q.mean + torch.exp(0.5 * q.log_variance) * e
@@ -78,35 +82,35 @@ class LatentModel(Model):
         return log_likelihood.view(samples, len(x)) + log_ratio
 
     @torch.no_grad()
-    def decode(self, codes: Any) -> Tensor:
-        """The mean image of each code, (n, channels, height, width) in [0, 1].
+    def decode(self, latents: Any) -> Tensor:
+        """Mean images decoded from latents, (n, channels, height, width) in [0, 1].
 
         Arguments:
-            codes: (n, latent), an array or a tensor.
+            latents: (n, latent), an array or a tensor.
         """
-        z = as_codes(codes, width=self.latent, like=next(self.parameters()))
+        z = as_latents(latents, width=self.latent, like=next(self.parameters()))
         return mean_pixels(self.decoder(z), self.log_scale)
 
     @accepts_images
     def represent(self, x: Tensor) -> Tensor:
-        """The posterior mean of each image, (n, latent)."""
+        """Posterior mean of each image, (n, latent)."""
         return self.posterior(x).mean
 
     @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
-        """Each image decoded from its posterior mean, in the form it was given."""
+        """Images decoded from the posterior means, in the format of the input."""
         return self.decode(self.posterior(x).mean)
 
     @torch.no_grad()
     def sample(self, n: int) -> Tensor:
-        """Images decoded from the prior, (n, channels, height, width) in [0, 1]."""
+        """Images decoded from samples of the prior, (n, channels, height, width) in [0, 1]."""
         check_count(n)
         weight: Any = next(self.parameters())
         return self.decode(torch.randn(n, self.latent, device=weight.device, dtype=weight.dtype))
 
 
 class VAE(LatentModel):
-    r"""Maximise $\mathbb{E}_{q(z|x)} \log p(x|z) - D_{KL}(q(z|x) \,\|\, p(z))$.
+    r"""Variational autoencoder: maximise $\mathbb{E}_{q(z|x)} \log p(x|z) - D_{KL}(q(z|x) \,\|\, p(z))$.
 
     Reference: Auto-Encoding Variational Bayes, D. Kingma and M. Welling, 2014, eq. 10.
 
@@ -115,7 +119,7 @@ class VAE(LatentModel):
         latent: number of latent dimensions.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
-        warm_up_steps: updates over which the divergence's weight rises from 0 to 1.
+        warm_up_steps: updates over which the weight of the KL divergence rises from 0 to 1.
 
     >>> import torch
     >>> vae = VAE(image_shape=(16, 16, 1), latent=4)

@@ -28,7 +28,7 @@ def layers(subject: Subject) -> Section | None:
     model, kl = subject.model, subject.found.unit_kl
     if not isinstance(model, Hierarchical) or kl is None:
         return None
-    of = np.array(model.unit_layers)
+    of = np.array(model.latent_layers)
     figure = figures.layer_activity([kl[of == i] for i in range(1, int(of.max()) + 1)])
     return Section(
         "What each layer carries",
@@ -47,7 +47,7 @@ def layers(subject: Subject) -> Section | None:
 def shares(subject: Subject, shown: list[int]) -> str:
     """How many of each layer's live units are shown, such as "1 of 1 in layer 2, 3 of 9 in layer 1"."""
     assert isinstance(subject.model, Hierarchical)
-    layers = np.array(subject.model.unit_layers)
+    layers = np.array(subject.model.latent_layers)
     counts = [
         f"{(layers[shown] == i).sum()} of {(layers[subject.busiest] == i).sum()} in layer {i}"
         for i in range(int(layers.max()), 0, -1)
@@ -204,10 +204,10 @@ def activity(subject: Subject) -> Section | None:
         "differs": "chance that two images have different names",
     }
     shown = np.argsort(-subject.activity, kind="stable")[:MOST_BARS]
-    figure = figures.unit_activity(
+    figure = figures.latent_activity(
         subject.activity[shown],
         labels=[subject.unit_name(int(unit)) for unit in shown],
-        alive=subject.alive[shown].tolist(),
+        active=subject.alive[shown].tolist(),
         measure=measures[subject.activity_name],
     )
     alive, units = int(subject.alive.sum()), len(subject.alive)

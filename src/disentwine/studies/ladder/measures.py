@@ -64,7 +64,7 @@ def measure(
 
 def activity(model: HierarchicalModel, kl: FloatArray, *, n: int) -> list[Score]:
     """How many units carry more than 0.01 nats: in all, and of each layer."""
-    of = np.array(model.unit_layers)
+    of = np.array(model.latent_layers)
     return [
         Score("active-units", float((kl > ACTIVE).sum()), n=n, details={"kl": kl}),
         *(
@@ -75,12 +75,10 @@ def activity(model: HierarchicalModel, kl: FloatArray, *, n: int) -> list[Score]
 
 
 def unit_kl(model: HierarchicalModel, dataset: Dataset, indices: IndexArray) -> FloatArray:
-    """The mean of `unit_divergences` over images, (units,) nats, with noise that is always the same."""
+    """The mean of `kl_per_latent` over images, (units,) nats, with noise that is always the same."""
     source = BatchSource.like(model, dataset)
     with evaluation_mode(model), fixed_noise(0):
-        found = [
-            model.unit_divergences(source.take(batch).x) for batch in validation_batches(indices)
-        ]
+        found = [model.kl_per_latent(source.take(batch).x) for batch in validation_batches(indices)]
     mean: FloatArray = torch.cat(found).double().mean(0).cpu().numpy()
     return mean
 
