@@ -138,13 +138,13 @@ def test_without_record_and_run_it_is_trained_again(study, tmp_path, measured):
             "not all of its scores",
         ),
         ('{"scores": 3, "minutes": 1, "learning_curve": []}', "not all of its scores"),
-        ('{"scores": [], "minutes": null, "learning_curve": []}', "no numbers"),
+        ('{"scores": [], "minutes": null, "learning_curve": []}', "are not numbers"),
         (
             '{"scores": [{"name": "mic", "value": null, "n": 1, "noise_floor": null, "details": {}}], '
             '"minutes": 1, "learning_curve": []}',
-            "no numbers",
+            "are not numbers",
         ),
-        ('{"scores": [], "minutes": 1, "learning_curve": 3}', "learning_curve is no list"),
+        ('{"scores": [], "minutes": 1, "learning_curve": 3}', "learning_curve is not a list"),
     ],
 )
 @pytest.mark.parametrize("train", [True, False])
@@ -155,7 +155,7 @@ def test_a_damaged_or_foreign_record_is_told(study, tmp_path, content, reason, t
     with pytest.raises(StudyError, match=reason) as raised:
         run_study(study(trial()), out=tmp_path, train=train)
     assert str(path) in str(raised.value)
-    assert "delete it to make the trial again" in str(raised.value)
+    assert "delete it to run the trial again" in str(raised.value)
 
 
 def test_a_record_of_another_default_is_refused_by_the_name_of_the_key(

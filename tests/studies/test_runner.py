@@ -24,6 +24,7 @@ from disentwine.studies.records import read_trial
 from disentwine.studies.runner import run_study
 from disentwine.studies.scheduler import SCORES, make_trial, run_trials
 from disentwine.studies.study import Study, result_rows
+from disentwine.studies.summary import Summary, quote
 from disentwine.studies.tables import Column
 from disentwine.studies.trial import Baseline, Trial, TrialResult
 
@@ -223,13 +224,50 @@ def test_a_worker_that_is_killed_fails_no_other_trial(tmp_path, jobs):
 
 def test_numbers_of_others_are_rows_marked_as_published(study, tmp_path):
     known = {("iwae", "pendulum", "steps", "2 layers"): 7.0, ("iwae", "flow", "steps", ""): 8.0}
-    tiny = replace(study(trial()), published_only=known, notes=["A remark."])
+    tiny = replace(study(trial()), published_only=known, notes=["A note."])
     written = run_study(tiny, out=tmp_path)
     (row,) = [r for r in json.loads(written.results.read_bytes())["rows"] if r["system"] == "iwae"]
     assert (row["value"], row["paper"], row["data"]) == (None, 7.0, "pendulum")
     page = written.page.read_text()
     assert "| iwae (2 layers, published only) | [7] |" in page
-    assert "\n\nA remark.\n\n" in page
+    assert "\n\nA note.\n\n" in page
+
+
+def test_a_page_begins_with_a_summary_of_its_rows(study, tmp_path):
+    def summary(rows):
+        steps = quote(rows, "vae", "steps", ".0f", data="pendulum")
+        return Summary("Nothing.", f"{steps} steps.", "Everything.")
+
+    page = run_study(replace(study(trial()), summary=summary), out=tmp_path).page.read_text()
+    title, _, *lines = page.splitlines()[:7]
+    assert title == "# a study of nothing"
+    assert lines[:4] == [
+        "- **Compared**: Nothing.",
+        "- **Data**: pendulum; seed 0.",
+        "- **Results**: 2 steps.",
+        "- **Falls short**: Everything.",
+    ]
+    assert lines[4].startswith(
+        "- **Reproduce**: `disentwine study tiny --profile paper --seeds 0 1 2`"
+    )
+
+
+def test_without_records_a_page_is_written_again_from_its_rows(study, tmp_path):
+    tiny = replace(study(trial()), figures=one_figure)
+    before = run_study(tiny, out=tmp_path)
+    rows, page = before.results.read_bytes(), before.page.read_text()
+    for folder in ("runs", "tiny/trials"):
+        shutil.rmtree(tmp_path / folder)
+    after = run_study(replace(tiny, about="another title"), out=tmp_path, train=False)
+    assert after.results.read_bytes() == rows
+    assert after.page.read_text() == page.replace("a study of nothing", "another title")
+    assert "![A figure](tiny/figure.png)" in page
+
+
+def one_figure(results, runs, folder):
+    path = folder / "figure.png"
+    path.write_bytes(b"")
+    return [("A figure", path)]
 
 
 def test_a_baseline_is_measured_without_training(tmp_path):

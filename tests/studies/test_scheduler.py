@@ -99,7 +99,10 @@ def test_tables_take_the_largest_n_unless_told():
     columns = [Column("MIC", "mic", form=".0%"), Column("few", "mic", n=100, form=".0%")]
     (table,) = study_tables(rows, {"Found": [*columns, Column("absent", "tic")]})
     assert table == Table(
-        "Found: pendulum", ("system", "MIC", "few"), (("vae", "60% [30%]", "20% [30%]"),)
+        "Found: pendulum",
+        ("system", "MIC", "few"),
+        (("vae", "60% [30%]", "20% [30%]"),),
+        "1 seed, n = 500.",
     )
     assert "| vae | 60% [30%] | 20% [30%] |" in to_markdown(table)
 

@@ -48,7 +48,7 @@ def test_workers_save_and_end_when_their_parent_does(tmp_path, how) -> None:
     os.kill(parent.pid, how)
     said = parent.communicate(timeout=PATIENCE)[1]
     if how == signal.SIGTERM:
-        assert "run the same command to go on" in said
+        assert "run the same command to resume" in said
     wait_for(lambda: not any(runs(worker) for worker in workers))
     assert {int(path.stem) for path in tmp_path.glob("*.saved")} == set(workers)
     assert len(list(tmp_path.glob("*.started"))) == 2, "nothing new was begun"

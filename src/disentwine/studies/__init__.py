@@ -1,4 +1,4 @@
-"""One file a paper: the table it prints, ours beside theirs."""
+"""Studies that reproduce the tables of papers."""
 
 from disentwine.studies.causal.causal_vae import CAUSALVAE
 from disentwine.studies.causal.causal_wae import CAUSALWAE

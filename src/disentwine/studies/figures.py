@@ -1,4 +1,4 @@
-"""The pictures that studies share: scores beside the paper's, systems beside the truth."""
+"""Figures of several studies: scores, interventions, effects, graphs."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def draw_or_keep(
     runs: Path,
     draw: Callable[[dict[Name, Run]], FigureFiles],
 ) -> FigureFiles:
-    """Pictures of trained models; where any of their runs is gone, those that were drawn before.
+    """Figures of trained models; the existing files if any of their runs is gone.
 
     Arguments:
-        pictures: all that may be drawn.
-        shown: the outcomes whose models they show.
+        figure_files: all possible figures.
+        shown: the results whose models they show.
         runs: the folder of all run folders.
-        draw: draws pictures of the runs, and says which.
+        draw: draws figures of the runs and returns their captions and files.
     """
     found = {name: result.trial.finished_run(runs) for name, result in shown.items()}
     loaded = {name: run for name, run in found.items() if run is not None}
@@ -50,19 +50,19 @@ def draw_or_keep(
     before = existing(figure_files)
     if len(before) < len(figure_files):
         names = ", ".join(path.name for _, path in figure_files if not path.is_file())
-        warn(f"not drawn, since runs of them are no longer in {runs}: {names}")
+        warn(f"figures not drawn, since their runs are not in {runs}: {names}")
     return before
 
 
 def existing(figure_files: FigureFiles) -> FigureFiles:
-    """Those that were drawn before."""
+    """The figures whose files exist."""
     return [(caption, path) for caption, path in figure_files if path.is_file()]
 
 
 def score_figures(
     results: Sequence[TrialResult], published: Published, metrics: Sequence[str], folder: Path
 ) -> FigureFiles:
-    """For each data set the metrics of every system, on as many images as were measured."""
+    """Metrics of every system on each data set, on the largest number of images."""
     rows = result_rows(results, published)
     written: FigureFiles = []
     for data in dict.fromkeys(row["data"] for row in rows):
@@ -94,8 +94,7 @@ def score_figures(
 def intervention_figures(
     results: Sequence[TrialResult], runs: Path, folder: Path, *, notes: bool = False
 ) -> FigureFiles:
-    """One test image under interventions, a row for the simulator and one for every system, or for every
-    note of it."""
+    """One test image under interventions: a row for the simulator and for every system, or every note."""
     written: FigureFiles = []
     first = first_of_each(results, notes=notes)
     for data in dict.fromkeys(result.trial.data for result in results):
@@ -119,7 +118,7 @@ def _draw_interventions(figure_file: FigureFile, loaded: Mapping[str, Run]) -> F
         name, values = factor.name, display_values(factor, column, most=VALUES)
         again = np.repeat(index, len(values))
         rows.append(rerender(dataset, again, {name: values}).images)
-        labels.append(f"do({name.replace('_', ' ')}), truth\n{in_words(factor, values)}")
+        labels.append(f"do({name.replace('_', ' ')}), ground truth\n{in_words(factor, values)}")
         for system, model in models.items():
             rows.append(model.do(dataset.images[again], {name: values}))
             labels.append(system)
@@ -128,26 +127,28 @@ def _draw_interventions(figure_file: FigureFile, loaded: Mapping[str, Run]) -> F
 
 
 def effect_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
-    """What interventions should move and do move, for the first seed of every system."""
+    """Expected and actual effects of interventions, for the first seed of every system."""
     written: FigureFiles = []
     for (data, system), result in first_of_each(results).items():
-        leak = next((score for score in result.scores if score["name"] == "effect-leak"), None)
-        if leak is not None:
+        off_target = next(
+            (score for score in result.scores if score["name"] == "effect-leak"), None
+        )
+        if off_target is not None:
             name = f"effects-{data}-{system.replace('/', '-')}.png"
-            path = figures.save_figure(effects_of(leak["details"]), folder / name)
-            written.append((f"What interventions move: {result.trial.title} on {data}", path))
+            path = figures.save_figure(effects_of(off_target["details"]), folder / name)
+            written.append((f"Effects of interventions: {result.trial.title} on {data}", path))
     return written
 
 
 def graph_figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
-    """For each data set the graph that was learnt, beside the true one."""
+    """The learnt graph and the true one, for each data set."""
     written: dict[str, FigureFiles] = {}
     for (data, system), result in first_of_each(results).items():
         if data not in written:
             figure_file = f"The graph of {system} on {data}", folder / f"graph-{data}.png"
             draw = partial(_draw_graph, figure_file)
             found = draw_or_keep([figure_file], {system: result}, runs, draw)
-            # One whose run is gone may be the one that was drawn: no other takes its place.
+            # An existing figure may be of the run that is gone: no other run replaces it.
             if found or result.trial.finished_run(runs) is None:
                 written[data] = found
     return [figure_file for found in written.values() for figure_file in found]
@@ -165,7 +166,7 @@ def _draw_graph(figure_file: FigureFile, loaded: Mapping[str, Run]) -> FigureFil
 def first_of_each(
     results: Sequence[TrialResult], *, notes: bool = False
 ) -> dict[tuple[str, str], TrialResult]:
-    """The first outcome of each data set and system, or of each note of a system."""
+    """The first result of each data set and system, or of each note of a system."""
     found: dict[tuple[str, str], TrialResult] = {}
     for result in results:
         trial = result.trial

@@ -1,4 +1,4 @@
-"""Committed record of each trial; reuse a finished run of another study."""
+"""Committed records of trials; reuse of runs of other studies."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from disentwine.studies.learning_curves import read_learning_curve
 from disentwine.studies.trial import Trial, TrialResult
 
 TRIALS = "trials"
-"""The folder of records, among what is written of a study."""
+"""Name of the folder of records, within that of a study."""
 
 DIGITS = 5
-"""Of numbers of a course in a record: they are only drawn."""
+"""Digits of the numbers of a learning curve in a record."""
 
 LONGEST = 50_000
-"""Characters of a detail of a score in a record: tables of all pixels are longer, and are not drawn."""
+"""Characters of a score's detail in a record; longer details, such as tables of all pixels, are left out."""
 
 IN_A_SCORE = {field.name for field in fields(Score)}
 
 
 def read_trial(trial: Trial, runs: Path, records: Path | None = None) -> TrialResult | None:
-    """What a trial measured, if it is finished: as its run folder tells, else as its record does.
+    """The result of a finished trial, from its run folder or else from its record; None if unfinished.
 
     Arguments:
-        trial: which one.
+        trial: the trial.
         runs: the folder of all run folders.
         records: the folder of all records, if there is one.
     """
@@ -50,7 +50,7 @@ def read_trial(trial: Trial, runs: Path, records: Path | None = None) -> TrialRe
 
 
 def write_records(results: Iterable[TrialResult], runs: Path, records: Path) -> None:
-    """Write a record of every trial whose run folder tells of it; others stay as they are."""
+    """Write a record of every trial with scores in its run folder; other records stay unchanged."""
     make_folder(records)
     for trial in (result.trial for result in results):
         found = _of_run(trial.folder(runs))
@@ -63,7 +63,7 @@ def write_records(results: Iterable[TrialResult], runs: Path, records: Path) -> 
 
 
 def rounded(value: Any) -> Any:
-    """The same with all its fractions to five digits.
+    """A value with all floats rounded to five digits.
 
     >>> rounded([{"step": 123456, "scores": {"unit-kl": [0.00815016860049218]}}])
     [{'step': 123456, 'scores': {'unit-kl': [0.0081502]}}]
@@ -76,7 +76,7 @@ def rounded(value: Any) -> Any:
 
 
 def in_lines(record: Mapping[str, Any]) -> str:
-    """JSON with a line for each key, each score and each record of a course: readable and small.
+    """JSON with a line for each key, each score and each record of a learning curve.
 
     >>> print(in_lines({"seed": 0, "scores": [{"n": 1}, {"n": 2}], "learning_curve": []}), end="")
     {
@@ -112,13 +112,13 @@ def _file(trial: Trial, records: Path) -> Path:
 
 
 def _of_run(folder: Path) -> dict[str, Any] | None:
-    """What a run folder tells, as a record has it."""
+    """Scores and learning curve of a run folder, with the keys of a record."""
     measured = _read(folder / SCORES, "scores", "minutes")
     return None if measured is None else {**measured, "learning_curve": read_learning_curve(folder)}
 
 
 def _check_recipe(recorded: Any, trial: Trial, path: Path) -> None:
-    """Refuse a record of another recipe: the digest in its name does not see a changed default."""
+    """Refuse a record of another recipe: the digest in its name does not include changed defaults."""
     try:
         recipe = parse_recipe(recorded, source=str(path))
     except (UsageError, AttributeError) as error:
@@ -131,7 +131,7 @@ def _check_recipe(recorded: Any, trial: Trial, path: Path) -> None:
 
 
 def _read(path: Path, *keys: str) -> dict[str, Any] | None:
-    """What a file tells of a trial; none where there is no file."""
+    """The content of a file of scores; None if there is no file."""
     if not path.is_file():
         return None
     try:
@@ -141,8 +141,8 @@ def _read(path: Path, *keys: str) -> dict[str, Any] | None:
         wrong = f"it is not JSON ({error})"
     if wrong:
         raise StudyError(
-            f"{path} does not tell what a trial measured: {wrong}. "
-            f"Put an intact copy there, or delete it to make the trial again."
+            f"{path} has no valid scores of a trial: {wrong}. "
+            f"Restore an intact copy, or delete it to run the trial again."
         )
     return dict(content)
 
@@ -160,19 +160,19 @@ def _problem(content: Any, keys: Iterable[str]) -> str:
         return f"not all of its scores have {', '.join(sorted(IN_A_SCORE))}"
     numbers = [content["minutes"], *(score["value"] for score in scores)]
     if not all(isinstance(number, int | float) for number in numbers):
-        return "its minutes, or values of its scores, are no numbers"
+        return "its minutes or the values of its scores are not numbers"
     if not isinstance(content.get("learning_curve", []), list):
-        return "its learning_curve is no list"
+        return "its learning_curve is not a list"
     return ""
 
 
 def copied_from_elsewhere(recipe: Recipe, folder: Path) -> Path | None:
-    """A copy, in `folder`, of the run that another study made by the same recipe, if one has.
+    """Copy a finished run of the same recipe from another study into `folder`; None if there is none.
 
-    It is made under a hidden name, which is no run for anybody, and renamed when it is whole.
+    The copy has a hidden name, which no other process takes for a run, until it is complete.
     """
     half = folder.with_name(f".{folder.name}")
-    shutil.rmtree(half, ignore_errors=True)  # what was cut off before
+    shutil.rmtree(half, ignore_errors=True)  # of an interrupted copy
     digest = folder.name.rpartition("-")[2]
     for other in sorted(folder.parent.parent.glob(f"*/*-{digest}")):
         if not other.name.startswith(".") and _is_whole(other, recipe):
@@ -186,7 +186,7 @@ def copied_from_elsewhere(recipe: Recipe, folder: Path) -> Path | None:
 
 
 def _is_whole(path: Path, recipe: Recipe) -> bool:
-    """Whether a folder holds a finished run of the recipe, and its best weights to the bit."""
+    """Whether a folder holds a finished run of the recipe with intact best weights."""
     if not is_run(path):
         return False
     run = load_run(path)
@@ -196,5 +196,5 @@ def _is_whole(path: Path, recipe: Recipe) -> bool:
         step, best = run.checkpoint.step, run.checkpoint.state.get("best") or {}
     except DisentwineError:
         return False
-    # Where the best weights are damaged, the last ones are loaded in their place.
+    # If the best weights are damaged, the last ones are loaded instead.
     return bool(best.get("step", step) == step)

@@ -1,4 +1,4 @@
-"""Running a study: its trainings, its results, its pictures and its page."""
+"""Run a study: trainings, results, figures, page."""
 
 from __future__ import annotations
 
@@ -11,29 +11,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from disentwine.errors import Interrupted, StudyError, UsageError, warn
-from disentwine.runs.storage import make_folder, write_atomically
+from disentwine.runs.storage import make_folder
 from disentwine.studies.records import TRIALS, read_trial, write_records
+from disentwine.studies.results_page import figures_on, write_results_page
 from disentwine.studies.scheduler import run_trials
 from disentwine.studies.study import Profile, Study, write_results
-from disentwine.studies.tables import Table, study_tables, to_markdown
+from disentwine.studies.tables import Table
 from disentwine.studies.trial import Trial, TrialResult
 
 FOLDERS: dict[Profile, Path] = {"paper": Path("results"), "smoke": Path("runs/smoke")}
-"""Where results go when no folder is named; a smoke test leaves the published ones alone."""
-
-SMOKE_NOTE = (
-    "**A quick look that all works.** Nothing here was trained for more than some updates: its numbers and "
-    "pictures say nothing of the systems."
-)
+"""Default folders of results; a smoke test does not touch the committed ones."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """Arguments:
-    results: the file of all rows.
-    page: tables and pictures as Markdown.
-    tables: the same tables.
-    minutes: of this session.
+    """Files of a study.
+
+    Arguments:
+        results: the file of all rows.
+        page: the page of tables and figures.
+        tables: the tables of the page.
+        minutes: duration of this session.
     """
 
     results: Path
@@ -53,24 +51,25 @@ def run_study(
     train: bool = True,
     progress: bool | None = None,
 ) -> Finished:
-    """Train and measure all that a study compares, and write its results after every stage.
+    """Train and measure the trials of a study, and write results after every stage.
 
-    What was trained in an earlier session is used again, what was interrupted goes on. Whatever
-    stops it, results are written of what is complete, with a record of each trial; what has a record
-    is not trained even where its run is gone: delete both to train it again. Results that tell of
-    more trainings than are finished here, or of other seeds, are left alone, and the new ones written in
-    `results` among the run folders.
+    Finished trials of earlier sessions are reused, interrupted ones are resumed. If the study is
+    stopped, results of the finished trials are written, with a record of each. A trial with a record is
+    not trained again even if its run is gone; delete both to train it again. Existing results of more
+    trainings, or of other seeds, are not replaced: the new ones are written to `results` among the run
+    folders. Without training and without any finished trial, the page is written again from the rows
+    of `<study>.json`.
 
     Arguments:
         study: one of `STUDIES`.
-        profile: "paper" for the published setting, "smoke" for a quick look that all works.
+        profile: "paper" for the published setting, "smoke" for a test with a few updates.
         seeds: of the trainings.
-        jobs: trainings at a time, one thread each.
+        jobs: number of parallel trainings, one thread each.
         out: folder of `<study>.json`, `<study>.md`, `<study>/*.png` and `<study>/trials/*.json`; run
-            folders are kept in `runs` beside it when it is given.
-        stages: how many to make; as many as the study says by default.
-        train: otherwise only write results of what earlier sessions finished.
-        progress: show the bar; by default on a terminal only.
+            folders are then in its subfolder `runs`.
+        stages: number of stages to run; by default that of the study.
+        train: False to only write results of finished trials.
+        progress: show a progress bar; by default on a terminal only.
     """
     start = time.perf_counter()
     twice = [str(seed) for seed, times in Counter(seeds).items() if times > 1]
@@ -82,8 +81,8 @@ def run_study(
     if profile == "paper" and stages is not None and stages > most:
         raise UsageError(f"stages: the study {study.name} has {most}, got {stages}")
     folder = make_folder(out or FOLDERS[profile])
-    kept = folder / "runs" if out or profile == "smoke" else Path("runs")
-    runs, records = make_folder(kept / (study.runs or study.name)), records_of(study, folder)
+    all_runs = folder / "runs" if out or profile == "smoke" else Path("runs")
+    runs, records = make_folder(all_runs / (study.runs or study.name)), records_of(study, folder)
     last = stages or study.stages
     trials = [trial for trial in planned if last is None or trial.stage <= last]
     trials.sort(key=lambda trial: trial.stage)
@@ -102,6 +101,13 @@ def run_study(
 
     def write() -> Finished:
         results = finished()
+        if not results and not train and before.is_file():
+            content = json.loads(before.read_bytes())
+            page = before.with_suffix(".md")
+            tables = write_results_page(
+                study, content, figures_on(page), page, smoke=profile == "smoke"
+            )
+            return Finished(before, page, tables, (time.perf_counter() - start) / 60)
         if not results:
             raise StudyError(
                 f"no training whose data are available (see DISENTWINE_DATA) is finished "
@@ -112,7 +118,7 @@ def run_study(
         if len(results) < trainings_before or not seeds_before <= {
             result.trial.seed for result in results
         }:
-            target = make_folder(kept / "results")
+            target = make_folder(all_runs / "results")
             warn(
                 f"{before} has results of {trainings_before} trainings ({command_in(before)}) and is not "
                 f"replaced; results of the {len(results)} trainings requested now that are finished and "
@@ -125,7 +131,7 @@ def run_study(
             target,
             command=command,
             planned=trials,
-            notes=[SMOKE_NOTE] if profile == "smoke" else study.notes,
+            smoke=profile == "smoke",
         )
         return Finished(path, page, tables, (time.perf_counter() - start) / 60)
 
@@ -136,7 +142,7 @@ def run_study(
                 write()
             except Interrupted:
                 raise
-            except Exception as error:  # no reason to stop training; the last time it is told
+            except Exception as error:  # training goes on; the last write reports it
                 warn(f"results of stage {trial.stage} were not written: {error}")
 
     if train:
@@ -163,17 +169,16 @@ def run_study(
 
 
 def interrupted(error: BaseException, done: int, planned: int) -> Interrupted:
-    """The same with how far the study is; Ctrl-C becomes an error that the command prints."""
+    """The interruption with the progress of the study; Ctrl-C becomes an error that the command prints."""
     code = error.exit_code if isinstance(error, Interrupted) else 128 + signal.SIGINT
     return Interrupted(
-        f"stopped: {done} of {planned} trainings are finished; run the same command to go on",
+        f"stopped: {done} of {planned} trainings are finished; run the same command to resume",
         signal_number=code - 128,
     )
 
 
 def trials_in(path: Path) -> tuple[int, set[int]]:
-    """How many trainings a file of results tells of, and of which seeds; none where it is absent or
-    says nothing of it."""
+    """Number of trainings and seeds in a file of results; none if it is absent or cannot be read."""
     try:
         content = json.loads(path.read_bytes())
         return (
@@ -185,15 +190,15 @@ def trials_in(path: Path) -> tuple[int, set[int]]:
 
 
 def command_in(path: Path) -> str:
-    """The command that a file of results says it was made by."""
+    """The command that wrote a file of results."""
     try:
         return str(json.loads(path.read_bytes())["command"])
     except (OSError, ValueError, KeyError, TypeError):
-        return "by a command it does not name"
+        return "by an unknown command"
 
 
 def records_of(study: Study, folder: Path) -> Path:
-    """Where the records of its trials are; studies that share runs share them."""
+    """Folder of the records of its trials; studies that share runs share it."""
     return folder / (study.runs or study.name) / TRIALS
 
 
@@ -205,45 +210,27 @@ def write_study(
     *,
     command: str,
     planned: Sequence[Trial],
-    notes: Sequence[str],
+    smoke: bool,
 ) -> tuple[Path, Path, list[Table]]:
-    """Write results, pictures and page; returns the files of results and page, and the tables.
+    """Write results, figures and page; returns the files of results and page, and the tables.
 
     Arguments:
-        study: whose they are.
-        outcomes: of the trials that are finished.
+        study: of the results.
+        results: of the finished trials.
         runs: the folder of all run folders.
         folder: where to write.
-        command: that makes all this again.
-        planned: all trials that there are to be.
-        notes: what to say before the tables.
+        command: that reproduces the results.
+        planned: all trials of the study.
+        smoke: whether this is a smoke test.
     """
     figure_files = study.figures(results, runs, make_folder(folder / study.name))
     path, page = folder / f"{study.name}.json", folder / f"{study.name}.md"
     content = write_results(study, results, path, command=command, planned=len(planned))
-    tables = study_tables(content["rows"], study.tables)
-    shown = {row["data"] for row in content["rows"] if row["seeds"]}
-    cores = content["machine"]["core_minutes"]
-    made = {result.trial for result in results}
-    missing = Counter(trial.title for trial in planned if trial not in made)
-    share = ""
-    if missing:
-        names = ", ".join(f"{title} x {n}" if n > 1 else title for title, n in missing.items())
-        share = f" {len(made)} of {len(planned)} trainings are finished; missing: {names}."
-    minutes = max(1, round(cores))
-    parts = [
-        f"# {study.about}",
-        f"Made by `{command}`; its trainings took {minutes} minute{'s' * (minutes > 1)}, added up.{share} "
-        "Published numbers stand in square brackets, ± is the spread over seeds. What was trained "
-        "how is in the JSON file beside.",
-        *notes,
-        *(text for data, text in study.dataset_notes.items() if data in shown),
-    ]
-    for table in tables:
-        parts += [f"## {table.title}", to_markdown(table)]
-    parts += [
-        f"## {caption}\n\n![{caption}]({file.relative_to(folder)})"
-        for caption, file in figure_files
-    ]
-    write_atomically(page, ("\n\n".join(parts) + "\n").encode())
+    finished = {result.trial for result in results}
+    left = Counter(trial.title for trial in planned if trial not in finished)
+    missing = ""
+    if left:
+        names = ", ".join(f"{title} x {n}" if n > 1 else title for title, n in left.items())
+        missing = f"{len(finished)} of {len(planned)} trainings are finished; missing: {names}."
+    tables = write_results_page(study, content, figure_files, page, missing=missing, smoke=smoke)
     return path, page, tables

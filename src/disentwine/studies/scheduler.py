@@ -1,4 +1,4 @@
-"""Many trainings side by side: each in a run folder of its own, none made twice."""
+"""Parallel trials in processes, each in its own run folder."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from disentwine.studies.trial import Baseline, Trial, TrialResult
 from disentwine.studies.workers import end_if_stopped, end_worker, workers
 
 Measure = Callable[[Any], Sequence[Score]]
-"""What a study measures of a trained `Run`, or of a `Baseline` where it has any; a function of a
-module, so that processes can find it."""
+"""Scores of a trained `Run` or of a `Baseline`; a function of a module, so that processes can import it."""
 
-KILLED = "its process was killed, with nothing else being trained; perhaps it needs more memory than there is"
+KILLED = "its process was killed while no other training was running; it may need more memory"
 
 
 def run_trials(
@@ -42,31 +41,30 @@ def run_trials(
 ) -> list[TrialResult]:
     """Train and measure every trial, `jobs` at a time, one thread each.
 
-    A finished trial is read, not made again; an interrupted one goes on where it was; one that
-    another study in the same folder has trained is only measured; one of which only a record is left
-    is trained again where another begins with its weights. When a trial fails, or its process is killed,
-    the others are finished first.
+    Finished trials are read, interrupted ones are resumed. A trial that another study in the same
+    folder has trained is only measured. A trial with only a record left is trained again if another
+    starts from its weights. If a trial fails or its process is killed, the others are finished first.
 
     Arguments:
-        trials: what to train, first things first.
+        trials: to run, in this order.
         runs: the folder of all run folders.
-        measure: what to measure of each.
-        jobs: how many processes at once.
+        measure: scores of a run.
+        jobs: number of parallel processes.
         label: of the progress bar.
-        watch: what to measure at every checkpoint; then each trial has a process of its own, so that
-            its memory is known.
+        watch: scores at every checkpoint; each trial then has its own process, so that its memory is
+            measured.
         records: the folder of all records, if there is one.
-        on_trial: called with each trial that ended, well or not.
-        progress: show the bar; by default on a terminal only.
+        on_trial: called with each trial that ended, also with failed ones.
+        progress: show a progress bar; by default on a terminal only.
     """
     failed: dict[Trial, BaseException] = {}
     results: dict[Trial, TrialResult] = {}
-    begun_with = _begun_with(trials, runs, records)
+    initialising = _initialising(trials, runs, records)
     waiting, suspects = list(trials), set[Trial]()
     bar = ProgressBar(label, total=len(trials), show=progress)
 
     def begin(pool: Executor, trial: Trial) -> Future[TrialResult]:
-        weights = trial in begun_with
+        weights = trial in initialising
         known = None if weights else read_trial(trial, runs, records)
         if known is not None:
             return _done(known)
@@ -79,8 +77,8 @@ def run_trials(
         if on_trial is not None:
             on_trial(trial)
 
-    def make_waiting(pool: Executor) -> list[Trial]:
-        """Make what waits; returns what was lost, where a process that died took the pool with it."""
+    def run_waiting(pool: Executor) -> list[Trial]:
+        """Run waiting trials; returns those that were running when a process died and broke the pool."""
         running: dict[Future[TrialResult], Trial] = {}
         try:
             while waiting or running:
@@ -102,7 +100,7 @@ def run_trials(
     with bar:
         while waiting:
             with workers(jobs, reused=watch is None) as pool:
-                lost = make_waiting(pool)
+                lost = run_waiting(pool)
             if len(lost) == 1:
                 end(lost[0], StudyError(KILLED))
             else:
@@ -123,10 +121,10 @@ def run_trials(
 def _next(
     waiting: Sequence[Trial], running: Collection[Trial], suspects: Set[Trial], jobs: int
 ) -> list[Trial]:
-    """What to begin now.
+    """The trials to begin now.
 
-    One that begins with the weights of another comes first as soon as they are there. What was being
-    made when a process died is made alone, so that it is known which one it was.
+    A trial that starts from the weights of another begins once that is finished. Trials that were
+    running when a process died run alone, to find the one that caused it.
     """
     unmade = {*waiting, *running}
     ready = [trial for trial in waiting if trial.after not in unmade]
@@ -136,8 +134,8 @@ def _next(
     return ready[: jobs - len(running)]
 
 
-def _begun_with(trials: Sequence[Trial], runs: Path, records: Path | None) -> set[Trial]:
-    """Those whose weights are needed, since trials that are to be trained begin with them."""
+def _initialising(trials: Sequence[Trial], runs: Path, records: Path | None) -> set[Trial]:
+    """Trials whose weights are needed to start trials that are not yet trained."""
     found = set()
     for trial in trials:
         if read_trial(trial, runs, records) is None:
@@ -148,7 +146,7 @@ def _begun_with(trials: Sequence[Trial], runs: Path, records: Path | None) -> se
 
 
 def _done(known: TrialResult) -> Future[TrialResult]:
-    """A task that is made already: a process would take seconds to find that out."""
+    """A completed task, without the seconds that a process needs to start."""
     done: Future[TrialResult] = Future()
     done.set_result(known)
     return done
@@ -162,12 +160,12 @@ def make_trial(
     records: Path | None = None,
     weights: bool = False,
 ) -> TrialResult:
-    """Train and measure one trial in this process, or read what was measured before.
+    """Train and measure one trial in this process, or read its earlier result.
 
     Arguments:
-        trial: which one.
+        trial: the trial.
         runs, measure, watch, records: as for `run_trials`.
-        weights: train it also where it was measured but its run is gone.
+        weights: train it also if it has a record but its run is gone.
     """
     end_if_stopped()
     try:
@@ -216,7 +214,7 @@ def _train_or_load(trial: Trial, runs: Path, watch: Watch | None) -> Run | Basel
 
 
 def _seconds(measured: Run | Baseline) -> float:
-    """Of training: of the processor where they were recorded, else by the clock."""
+    """Seconds of training: processor time if it was recorded, else wall-clock time."""
     if isinstance(measured, Baseline):
         return 0.0
     learning_curve = read_learning_curve(measured.path)

@@ -1,4 +1,4 @@
-"""What a study is: trainings, what is measured of them, and the published numbers beside ours."""
+"""Definition of a study: trials, measures, published numbers; rows of its results."""
 
 from __future__ import annotations
 
@@ -15,43 +15,44 @@ from disentwine.runs.checkpoint import commit, versions
 from disentwine.runs.storage import write_atomically
 from disentwine.studies.learning_curves import Watch
 from disentwine.studies.scheduler import Measure
+from disentwine.studies.summary import Row, Summary
 from disentwine.studies.tables import Column
 from disentwine.studies.trial import Trial, TrialResult
 
 Profile = Literal["smoke", "paper"]
 
 Published = Mapping[tuple[str, ...], float]
-"""A paper's numbers by (system, data, metric), or with the note of a row as the fourth, in natural
-units."""
+"""A paper's numbers in natural units, by (system, data, metric) or (system, data, metric, note)."""
 
 
 def no_derived_rows(results: Sequence[TrialResult]) -> list[TrialResult]:
-    """No rows beside those of the trials."""
+    """No derived rows."""
     return []
 
 
 @dataclass(frozen=True)
 class Study:
-    """A paper's table, re-run.
+    """A table of a paper, reproduced.
 
     Arguments:
         name: such as "causalvae".
-        about: one line.
-        trials: what is trained in a profile with these seeds.
-        measure: what is measured of each run.
+        about: title of its page.
+        trials: the trials of a profile with these seeds.
+        measure: scores of a run, by profile.
         published: the paper's numbers.
-        published_only: numbers that papers have of what is not trained here, by (system, data, metric, note):
-            rows of their own, without a value of ours.
-        tables: what it shows for each data set, by title.
-        figures: draws pictures into a folder from the outcomes and the folder of all runs; returns
-            (caption, file) of each.
-        watch: what is measured at every checkpoint, if anything.
+        published_only: numbers of systems that are not trained here, by (system, data, metric, note);
+            rows without a value of ours.
+        tables: columns by the title of their table; one table for each data set.
+        figures: function of the results, the folder of all runs and a folder for the figures; returns
+            caption and file of each figure.
+        watch: scores at every checkpoint, by profile.
         derived_rows: rows made of other rows, such as the best setting of a system.
-        stages: how many stages are made where nobody asks for more; all when none.
-        runs: name of the folders of runs and of records, where studies share trainings; its own name by
-            default.
-        notes: what a reader of the page must know, a sentence or more each.
-        dataset_notes: the same of a data set, said where the page has rows of it.
+        stages: number of stages that are run by default; None for all.
+        runs: name of the folders of runs and of records, for studies that share trainings; by default
+            the name of the study.
+        summary: what was compared, main numbers and shortfalls, from the rows.
+        notes: paragraphs of the page, above the tables.
+        dataset_notes: paragraphs that are shown if the page has rows of the data set.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Study:
     stages: int | None = None
     runs: str = ""
     published_only: Published = field(default_factory=dict)
+    summary: Callable[[Sequence[Row]], Summary] | None = None
     notes: Sequence[str] = ()
     dataset_notes: Mapping[str, str] = field(default_factory=dict)
 
@@ -105,7 +107,7 @@ def result_rows(results: Sequence[TrialResult], published: Published) -> list[di
 
 
 def published_rows(published_only: Published, data: Collection[str]) -> list[dict[str, Any]]:
-    """Rows of what is not trained here, on some data sets: a paper's number and none of ours.
+    """Rows of systems that are not trained here, on some data sets: published numbers only.
 
     >>> (row,) = published_rows({("iwae", "mnist", "log-likelihood", "2 layers"): -85.33}, {"mnist"})
     >>> row["value"], row["paper"], row["note"]
@@ -135,9 +137,9 @@ def published_rows(published_only: Published, data: Collection[str]) -> list[dic
 def write_results(
     study: Study, results: Sequence[TrialResult], path: Path, *, command: str, planned: int
 ) -> dict[str, Any]:
-    """Write `<study>.json`: what was measured, by which command, with which versions, on what.
+    """Write `<study>.json`: rows, command, versions and machine; returns its content.
 
-    Trainings may be older than the commit that writes: each trial's record keeps its own.
+    Trainings may be older than the commit that writes; the record of a trial has the commit of its own.
     """
     content = {
         "study": study.name,

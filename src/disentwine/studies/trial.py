@@ -1,4 +1,4 @@
-"""One training of a study, and what it measured."""
+"""A trial (one training of a study) and its result."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Trial:
         seed: of the training.
         recipe: name of a ready recipe.
         overrides: `key=value` for it.
-        note: what tells this row from others of the same system and data.
-        stage: trials of earlier stages are made first; the most telling ones belong there.
-        baseline: where nothing is trained, the representation to measure (see `models.baselines`)
-            on the recipe's data.
-        after: the trial with whose weights it begins, which is made before.
+        note: distinguishes this row from others of the same system and data.
+        stage: trials of earlier stages run first; the most informative ones are in the first stage.
+        baseline: representation to measure on the recipe's data without training
+            (see `evaluation.baselines`).
+        after: the trial whose weights initialise this one; it runs before.
     """
 
     system: str
@@ -48,22 +48,22 @@ class Trial:
 
     @property
     def title(self) -> str:
-        """The system, and what tells this row from others of it."""
+        """System and note."""
         return f"{self.system} ({self.note})" if self.note else self.system
 
     @property
     def command(self) -> str:
-        """What to give to `disentwine train`; the seed aside, which differs in every trial."""
+        """Arguments of `disentwine train`, without the seed."""
         made = " ".join((self.recipe, *self.overrides, *self._start(Path())))
         return f"none: {self.baseline} of the data of {made}" if self.baseline else made
 
     def read_recipe(self, runs: Path = Path()) -> Recipe:
-        """The recipe with every default written out, for one thread; `runs` is where it may begin."""
+        """The recipe with all defaults, for one thread; `runs` has the run that initialises it."""
         words = (*self.overrides, *self._start(runs), "training.threads=1", f"seed={self.seed}")
         return read_recipe(self.recipe, words)
 
     def has_data(self) -> bool:
-        """Whether its images are at hand."""
+        """Whether its images are available."""
         try:
             self.read_recipe().build_dataset()
         except DataError:
@@ -72,9 +72,9 @@ class Trial:
 
     @cached_property
     def digest(self) -> str:
-        """What identifies it: the keys of its recipe that differ from their defaults.
+        """Digest of the recipe keys that differ from their defaults.
 
-        The trial whose weights it begins with counts by its own digest, wherever its run is.
+        The trial whose weights initialise this one counts by its own digest, not by its folder.
         """
         content = self.read_recipe().non_defaults()
         if self.after is not None:
@@ -82,12 +82,12 @@ class Trial:
         return hashlib.sha256(canonical_json(content)).hexdigest()[:8]
 
     def folder(self, runs: Path) -> Path:
-        """Where its run is kept: another recipe has another folder."""
+        """Folder of its run; another recipe has another folder."""
         parts = filter(None, (self.data, self.system, self.note, str(self.seed), self.digest))
         return runs / re.sub(r"[^\w.]+", "-", "-".join(parts))
 
     def finished_run(self, runs: Path) -> Run | None:
-        """Its run, if that is at hand and was trained to its end."""
+        """Its run, if it exists and is finished."""
         folder = self.folder(runs)
         run = load_run(folder) if is_run(folder) else None
         return run if run is not None and run.finished else None
@@ -101,20 +101,20 @@ class Trial:
 
 
 def _quoted(path: Path) -> str:
-    """As YAML reads it back, whatever is in the names of folders."""
+    """A path as a YAML value, with any characters."""
     text = str(path)
     return text if re.fullmatch(r"[\w./-]+", text) else json.dumps(text)
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What one trial measured.
+    """Scores of one trial.
 
     Arguments:
-        trial: which one.
-        scores: (name, value, n and details) of each score, as JSON has them.
-        minutes: of training and measuring, on one core.
-        course: what was measured at its checkpoints, if anything was.
+        trial: the trial.
+        scores: name, value, n and details of each score, as in JSON.
+        minutes: of training and evaluation, on one core.
+        learning_curve: scores at its checkpoints, if any.
     """
 
     trial: Trial
@@ -125,11 +125,11 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What is measured where nothing is trained.
+    """A representation without training.
 
     Arguments:
-        name: of the representation, see `models.baselines`.
-        recipe: its data and its seed count.
+        name: of the representation, see `evaluation.baselines`.
+        recipe: of which data and seed are used.
     """
 
     name: str

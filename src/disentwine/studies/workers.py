@@ -1,4 +1,4 @@
-"""Processes that train side by side, and end with the one that started them."""
+"""Pool of training processes that end with their parent."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from disentwine.errors import Interrupted
 Result = TypeVar("Result")
 
 stopping: Any = None
-"""In a worker: the event that tells all of them to begin nothing more."""
+"""In a worker: event after which no worker begins a task."""
 
 
 @contextmanager
 def workers(jobs: int, *, reused: bool) -> Iterator[ProcessPoolExecutor]:
-    """So many processes of one thread each; whatever interrupts them is told to every one.
+    """A pool of processes with one thread each; interruptions are passed on to all of them.
 
     Arguments:
-        jobs: how many.
-        reused: whether a process takes one task after the other; otherwise each has a new one.
+        jobs: number of processes.
+        reused: whether a process runs several tasks; otherwise each task has a new process.
     """
     spawn = multiprocessing.get_context("spawn")
     stopped = spawn.Event()
-    pool = DeafToCtrlC(
+    pool = PoolWithoutSigint(
         jobs,
         spawn,
         initializer=_end_with_parent,
@@ -43,18 +43,18 @@ def workers(jobs: int, *, reused: bool) -> Iterator[ProcessPoolExecutor]:
         try:
             yield pool
         except BaseException:
-            # Not shut down before its processes have ended: it would fail to replace them (Python 3.11).
+            # Shut the pool down after its processes: it would fail to replace them (Python 3.11).
             stopped.set()
             for worker in set(multiprocessing.active_children()) - others:
                 worker.terminate()  # a training saves its state before it ends
             raise
 
 
-class DeafToCtrlC(ProcessPoolExecutor):
-    """A pool whose processes never hear Ctrl-C, not even while they import: `workers` tells them."""
+class PoolWithoutSigint(ProcessPoolExecutor):
+    """A pool whose processes ignore Ctrl-C, also while they import; `workers` stops them."""
 
     def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
-        # Processes, and the thread that starts later ones, inherit what is blocked here.
+        # Processes, and the thread that starts later ones, inherit the signals blocked here.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             return super().submit(fn, *args, **kwargs)
@@ -63,7 +63,7 @@ class DeafToCtrlC(ProcessPoolExecutor):
 
 
 def end_if_stopped() -> None:
-    """End this process if nobody waits any more for what it would make."""
+    """End this process if its parent is gone or has stopped."""
     parent = multiprocessing.parent_process()
     orphaned = parent is not None and not parent.is_alive()
     if orphaned or (stopping is not None and stopping.is_set()):
@@ -71,17 +71,17 @@ def end_if_stopped() -> None:
 
 
 def end_worker() -> None:
-    """End this process, if it is a worker, once its training was interrupted and has saved.
+    """End this process, if it is a worker, after its training was interrupted and saved.
 
-    A pool terminates all its workers when one of them died, and waits until they have ended; one that only
-    told that its task failed would wait for the next task for ever.
+    A pool terminates all its workers when one of them died, and waits until they have ended. A worker that
+    only reported a failed task would wait for the next task forever.
     """
     if stopping is not None:
         os._exit(128 + signal.SIGTERM)
 
 
 def _end_with_parent(stopped: Any) -> None:
-    """In a worker: be terminated when the parent is, however that came about."""
+    """In a worker: terminate when the parent ends for any reason."""
     global stopping  # the only way from an initializer to a task
     stopping = stopped
     end_if_stopped()
@@ -91,7 +91,7 @@ def _end_with_parent(stopped: Any) -> None:
 
     def watch() -> None:
         parent.join()
-        while True:  # a training saves on the first, a process without task ends by the next
+        while True:  # a training saves on the first signal, a process without task ends on the next
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(1)
 
@@ -100,14 +100,14 @@ def _end_with_parent(stopped: Any) -> None:
 
 @contextmanager
 def _interrupted_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM interrupt as Ctrl-C does, so that results are written of what is complete."""
+    """Let SIGTERM interrupt like Ctrl-C, so that results of finished trials are written."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise Interrupted(
-            "the study was stopped; run the same command to go on", signal_number=number
+            "the study was stopped; run the same command to resume", signal_number=number
         )
 
     before = signal.signal(signal.SIGTERM, stop)
@@ -119,7 +119,7 @@ def _interrupted_by_sigterm() -> Iterator[None]:
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Processes started inside compute with one thread: several with more would fight."""
+    """Processes started inside have one thread each; more would compete for the cores."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, "1"))

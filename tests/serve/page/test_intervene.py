@@ -97,7 +97,7 @@ def test_setting_an_effect_cuts_it_from_its_causes(visit: Any) -> None:
     assert set(cut) == {"pendulum_angle>shadow_length", "light_angle>shadow_length"}
     assert page.locator(".node.set").get_attribute("data-node") == "shadow_length"
     assert page.locator(".node.affected").count() == 0
-    assert "Cut by your intervention" in page.locator(".diagram").get_attribute("aria-label")
+    assert "Removed by the intervention" in page.locator(".diagram").get_attribute("aria-label")
     page.locator(LIGHT).fill("70")
     page.wait_for_selector(".node.affected")
     assert page.locator(".node.affected").get_attribute("data-node") == "shadow_position"

@@ -34,7 +34,7 @@ def wait_for_steps(page: Any, count: int) -> None:
 
 
 def test_the_last_action_is_asked_for_only_once_it_was_answered(page: Any, hold: Any) -> None:
-    guess = page.get_by_role("button", name="Which action was the last one?")
+    guess = page.get_by_role("button", name="Infer the last action")
     press(page)
     wait_for_steps(page, 2)
     press(page)
@@ -50,7 +50,7 @@ def test_the_last_action_is_asked_for_only_once_it_was_answered(page: Any, hold:
 
 
 def test_what_was_asked_of_the_last_action_goes_with_it(page: Any, hold: Any) -> None:
-    guess = page.get_by_role("button", name="Which action was the last one?")
+    guess = page.get_by_role("button", name="Infer the last action")
     press(page)
     wait_for_steps(page, 2)
     guess.click()
@@ -79,7 +79,7 @@ def test_an_action_that_is_refused_is_taken_back(visit: Any, page: Any, hold: An
     release(refuse="not now")
     page.wait_for_function(f"() => {NOTICE} === 'not now'")
     page.wait_for_function("() => location.hash.split('right').length === 2")
-    assert page.get_by_role("button", name="Which action was the last one?").is_enabled()
+    assert page.get_by_role("button", name="Infer the last action").is_enabled()
     press(page)
     wait_for_steps(page, 3)
     release = hold(page, "**/apply")
@@ -113,7 +113,7 @@ def test_ones_own_picture_is_not_called_the_data(page: Any) -> None:
     page.get_by_text("from the data").wait_for()
     file = own_picture(np.full((32, 32, 3), 200, np.uint8))
     page.locator(".choose input[type=file]").set_input_files(files=[file])
-    page.get_by_text("not known").wait_for()
+    page.get_by_text("not in the data").wait_for()
     assert page.locator(".stage .picture").nth(2).locator("img").count() == 0
 
 
@@ -126,15 +126,15 @@ def test_without_an_image_nothing_can_be_pressed(visit: Any, run_ids: dict[str, 
     page.route("**/images?*", lambda route: route.fulfill(json=[]))
     page.goto(f"{page.url.partition('#')[0]}#/transitions/{shifts}?actions=%2Bright")
     page.wait_for_selector(".view.transitions")
-    page.get_by_text("give a picture of your own. photos: there is no such folder").first.wait_for()
+    page.get_by_text("upload an image. photos: there is no such folder").first.wait_for()
     actions = page.locator(".action")
     assert [actions.nth(i).is_disabled() for i in range(actions.count())] == [True, True]
-    for tool in ("Undo", "Start again"):
+    for tool in ("Undo", "Reset"):
         assert page.get_by_role("button", name=tool).is_disabled()
     file = own_picture(np.full((32, 32, 3), 200, np.uint8))
     page.locator(".asked input[type=file]").first.set_input_files(files=[file])
     page.wait_for_selector(".asked [value^=u-]:checked", state="attached")
-    assert page.evaluate(NOTICE) == ""  # one picture alone is no question yet
+    assert page.evaluate(NOTICE) == ""  # one image alone sends no request
     page.locator(".choose input[type=file]").set_input_files(files=[file])
     wait_for_steps(page, 2)  # that of the address
     press(page)

@@ -117,7 +117,7 @@ def test_actions_are_pressed_and_retrieved(visit: Any) -> None:
         page.wait_for_function(
             "n => document.querySelectorAll('.history li').length === n", arg=pressed
         )
-    page.get_by_role("button", name="Which action was the last one?").click()
+    page.get_by_role("button", name="Infer the last action").click()
     page.wait_for_selector(".bar-row")
     best = page.locator(".bar-row").first
     assert "ight" in best.text_content()
@@ -160,7 +160,7 @@ def test_the_graph_is_judged_edge_by_edge(visit: Any) -> None:
     page = visit("#/graph")
     rows = page.locator(".graph tbody tr").all_text_contents()
     assert len(rows) == 4
-    assert all(row.endswith("right") for row in rows)
+    assert all(row.endswith("yes") for row in rows)
     assert any(row.startswith("Light angle \u2192 Shadow position") for row in rows)
     assert page.locator(".graph .diagram").count() == 2  # learnt and true
 
@@ -258,7 +258,7 @@ def test_a_busy_server_is_asked_again_and_a_lost_one_is_told(visit: Any) -> None
 
 def test_a_link_to_a_run_that_is_not_here_says_so(visit: Any) -> None:
     page = visit("#/intervene/nowhere?image=t-1")
-    page.wait_for_function(f"() => {NOTICE}.includes('not open here')")
+    page.wait_for_function(f"() => {NOTICE}.includes('not served here')")
 
 
 def test_codes_out_of_a_codebook_move_by_whole_numbers(visit: Any) -> None:

@@ -71,7 +71,7 @@ def test_systems_differ_in_what_they_are_named_for_and_in_nothing_else():
     rest = [{key: v for key, v in m.items() if key not in named} for m in models]
     assert all(other == rest[0] for other in rest)
     decays = {system: recipe.training.pop("weight_decay") for system, recipe in made.items()}
-    assert decays == ladder.SHRINKING
+    assert decays == ladder.WEIGHT_DECAY
     assert all(recipe.training == made["vae"].training for recipe in made.values())
 
 

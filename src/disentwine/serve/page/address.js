@@ -1,4 +1,4 @@
-// What is looked at is in the address: #/intervene/<run>?image=t-3&do=light_angle:60,hole:4
+// The state of the view in the address: #/intervene/<run>?image=t-3&do=light_angle:60,hole:4
 
 /** {view, run, image, do, ...} of the address. */
 export function read(hash = location.hash) {
@@ -8,7 +8,7 @@ export function read(hash = location.hash) {
   return { ...rest, view, run, do: pairs(rest.do) };
 }
 
-/** "a:1,b:2" -> {a: 1, b: 2}; what is no number is left out. */
+/** "a:1,b:2" -> {a: 1, b: 2}; values that are not numbers are left out. */
 export function pairs(text = "") {
   const entries = text.split(",").map((pair) => {
     const at = pair.lastIndexOf(":");
@@ -17,10 +17,10 @@ export function pairs(text = "") {
   return Object.fromEntries(entries.filter(([name, value]) => name && Number.isFinite(value)));
 }
 
-/** Names as one text, whatever is in them: ["+a", "+b,c"] -> "+a,+b%2Cc". */
+/** Names as one text, with any characters: ["+a", "+b,c"] -> "+a,+b%2Cc". */
 export const joined = (names) => names.map((name) => name.replace(/[%,]/g, encodeURIComponent)).join(",");
 
-/** The names of such a text. */
+/** Inverse of `joined`. */
 export const parted = (text = "") => (text ? text.split(",").map(decoded) : []);
 
 function decoded(text) {
@@ -44,21 +44,21 @@ export function format({ view, run, do: doing = {}, ...rest }) {
 let pending = {};
 let later;
 
-/** Change a part of the address without a new entry in the history; browsers ration how often. */
+/** Change a part of the address without a new history entry; delayed, since browsers limit the rate. */
 export function remember(changes) {
   pending = { ...pending, ...changes };
   clearTimeout(later);
   later = setTimeout(settle, 150);
 }
 
-/** Write what is pending now, as before a link is copied. */
+/** Write pending changes now, as before a link is copied. */
 export function settle() {
   const changes = pending;
   forget();
   if (Object.keys(changes).length) history.replaceState(null, "", format({ ...read(), ...changes }));
 }
 
-/** Leave what is pending unwritten: the visitor has gone elsewhere. */
+/** Drop pending changes, as when the visitor leaves the view. */
 export function forget() {
   clearTimeout(later);
   pending = {};

@@ -1,4 +1,4 @@
-// Questions to the server. `newest` is for sliders: one question at a time, and then the newest one.
+// Requests to the server. `newest` is for sliders: one request at a time, then only the newest.
 
 export class Refused extends Error {
   constructor(status, detail, wait) {
@@ -12,7 +12,7 @@ const UNREACHABLE = "The server does not answer. Is “disentwine serve” still
 
 const AGAIN = 3;
 
-/** Ask /api/<path>; a body is sent as JSON, or as it is where it is a Blob. What only looks is asked again when the server is busy. */
+/** Request /api/<path>. A body is sent as JSON, a Blob as it is. Requests without a body are repeated while the server is busy. */
 export async function ask(path, { body, signal, headers = {} } = {}, again = body === undefined ? AGAIN : 0) {
   const bytes = body instanceof Blob;
   const options = { signal, headers: { ...headers } };
@@ -39,7 +39,7 @@ export async function ask(path, { body, signal, headers = {} } = {}, again = bod
 
 const [MOST_BYTES, MOST_PIXELS] = [3.5e6, 1024]; // the server takes 4 MB, and models far less
 
-/** Put a picture of the visitor into the server's memory; a large one, as of a phone, is made smaller first. */
+/** Upload an image into the server's memory; large images, as from phones, are scaled down first. */
 export async function upload(run, blob, signal) {
   const body = blob.size > MOST_BYTES ? await smaller(blob) : blob;
   return ask(`uploads?run=${encodeURIComponent(run)}`, { body, signal });
@@ -50,7 +50,7 @@ async function smaller(blob) {
   try {
     bitmap = await createImageBitmap(blob);
   } catch {
-    throw new Refused(0, "This file is no picture that can be read here; PNG and JPEG are.");
+    throw new Refused(0, "This file cannot be read as an image; use PNG or JPEG.");
   }
   const scale = Math.min(1, MOST_PIXELS / Math.max(bitmap.width, bitmap.height));
   const canvas = new OffscreenCanvas(Math.max(1, Math.round(bitmap.width * scale)), Math.max(1, Math.round(bitmap.height * scale)));
@@ -64,8 +64,8 @@ async function smaller(blob) {
 const pause = (seconds) => new Promise((resume) => setTimeout(resume, 1000 * seconds));
 
 /**
- * A function that sends a body at once, or, while an answer is awaited, keeps only the newest one.
- * Aborting every older request instead would show nothing at all while a slider is being dragged.
+ * A function that sends a body at once. While a request is running, only the newest body is kept and sent next.
+ * Aborting older requests instead would show no image at all while a slider is dragged.
  */
 export function newest(path, { onanswer, onerror, signal }) {
   const client = Array.from(crypto.getRandomValues(new Uint32Array(2)), (n) => n.toString(36)).join("");

@@ -1,4 +1,4 @@
-// The frame: which run, which view, light or dark. Views are modules with `show(root, context)`.
+// Frame of the page: run, view, colour theme. Views are modules with `show(root, context)`.
 
 import { ask } from "./api.js";
 import { forget, format, read, settle } from "./address.js";
@@ -18,7 +18,7 @@ const TITLE = document.title;
 
 let leaving = new AbortController();
 
-/** End what the view does, also what it would still write into the address; returns the next one's signal. */
+/** Stop the current view, with its pending changes of the address; returns the signal of the next view. */
 function leave() {
   forget();
   leaving.abort();
@@ -44,13 +44,13 @@ async function open(runs, signal) {
     if (signal.aborted) return;
     main.replaceChildren(root);
     main.setAttribute("aria-busy", "false");
-    if (asked.run && asked.run !== short.id) notice("The run of this link is not open here; this is another one.");
+    if (asked.run && asked.run !== short.id) notice("The run in this link is not served here. Another one is shown.");
   } catch (error) {
     if (!signal.aborted) fail(error);
   }
 }
 
-/** All that is known of a run; one that cannot be opened, as before its first checkpoint, can only be watched. */
+/** Details of a run. A run that cannot be loaded, as before its first checkpoint, has only its training losses. */
 async function describe(short, signal) {
   try {
     return await ask(`runs/${encodeURIComponent(short.id)}`, { signal });
@@ -70,7 +70,7 @@ function drawFrame(runs, run, views, view) {
   const links = views.map((name) => {
     const current = name === view ? "page" : null;
     const link = h("a", { href: format({ view: name, run: run.id }), "aria-current": current, onclick: keep }, title(name));
-    // The image and what was done to it come along to the next view.
+    // The image and its intervention are kept in the next view.
     function keep() {
       settle();
       const { image, do: doing } = read();
@@ -103,20 +103,20 @@ function switchTheme() {
 }
 
 async function start() {
-  // A picture that is dropped beside its place is not to replace the page.
+  // An image dropped beside its target must not replace the page.
   for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => event.preventDefault());
   document.getElementById("theme").addEventListener("click", switchTheme);
   document.querySelector(".skip").addEventListener("click", (event) => {
-    event.preventDefault(); // the address is taken by what is looked at
+    event.preventDefault(); // the hash of the address holds the state of the view
     document.getElementById("main").focus();
   });
   try {
     const runs = await ask("runs");
-    if (!runs.length) throw new Error("No run is open. Start the server with one: disentwine serve runs/demo");
+    if (!runs.length) throw new Error("No run is served. Start the server with one: disentwine serve runs/demo");
     document.getElementById("runs").addEventListener("change", (event) => {
       location.hash = format({ view: read().view, run: event.target.value, do: {} });
     });
-    // Runs may have got their first weights meanwhile.
+    // Runs may have written their first checkpoint since.
     addEventListener("hashchange", () => {
       const signal = leave();
       ask("runs", { signal }).then((runs) => open(runs, signal), (error) => signal.aborted || fail(error));

@@ -1,10 +1,10 @@
-// A small line chart: one loss over the steps of a training.
+// A small line chart of one loss over training steps.
 
 import { h, s, short } from "./dom.js";
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [360, 170, 52, 10, 10, 22];
 
-/** What to show: all validations, and training after its first tenth, whose burst would flatten all that follows. */
+/** Range of the vertical axis: all validation values, and training values after the first tenth, which would dominate the scale. */
 function bounds(train, validation, last) {
   const late = train.filter(([step]) => step >= last / 10);
   const values = [...(late.length + validation.length > 1 ? late : train), ...validation].map(([, value]) => value);
@@ -22,7 +22,7 @@ export function chart(name) {
   const cursor = s("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM });
 
   function update({ train, validation: validations, last }) {
-    // Before the first step a loss is so large that all others would look alike.
+    // The loss before the first step is so large that it would dominate the scale.
     const begun = validations.filter(([step]) => step > 0);
     const validation = begun.length ? begun : validations;
     const all = [...train, ...validation];
@@ -66,7 +66,7 @@ export function chart(name) {
   return { element, update };
 }
 
-/** As many digits as tell neighbouring ticks apart. */
+/** As many digits as neighbouring ticks need to differ. */
 function tick(value, span) {
   const size = Math.max(Math.abs(value), span);
   if (size >= 1e4) return `${(value / 1000).toFixed(span < 2000 ? 1 : 0)}k`.replace("-", "−");

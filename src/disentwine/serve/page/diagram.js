@@ -1,4 +1,4 @@
-// A causal graph as SVG: causes above effects; what is set is cut from its causes, what follows lights up.
+// Causal graph as SVG: causes above effects; removed edges and affected nodes are highlighted.
 
 import { h, s, short, title } from "./dom.js";
 
@@ -6,9 +6,9 @@ const HEIGHT = 46;
 const LABEL = { width: 68, height: 18 };
 const PLACES = [0.74, 0.5, 0.32, 0.62, 0.22, 0.8, 0.4]; // along an edge, for its numbers
 const SAMPLES = Array.from({ length: 15 }, (_, i) => (i + 1) / 16);
-const CUT = 0.7;
+const REMOVAL_MARK = 0.7; // along an edge
 
-/** How deep each node lies below its causes; a cause stays just above its first effect. */
+/** Depth of each node below its causes; a root lies just above its first effect. */
 function depths(nodes, edges) {
   const depth = Object.fromEntries(nodes.map((node) => [node, 0]));
   for (let pass = 0; pass < nodes.length; pass++) {
@@ -22,12 +22,12 @@ function depths(nodes, edges) {
   return depth;
 }
 
-/** The centre of every node, and the size of the drawing. */
+/** Centre of every node, and size of the drawing. */
 export function layout(nodes, edges, { most = 4, wide = 132, gap = { x: 22, y: 58 } } = {}) {
   const depth = depths(nodes, edges);
   const layers = [];
   for (const node of nodes) (layers[depth[node]] ??= []).push(node);
-  // Wide layers, as of many nodes without edges, are broken into rows.
+  // Wide layers, as of many nodes without edges, are split into rows.
   const rows = layers.filter(Boolean).flatMap((layer) => {
     const parts = Math.ceil(layer.length / most);
     const size = Math.ceil(layer.length / parts);
@@ -58,7 +58,7 @@ function edgePath(from, to, lane) {
   return { d: `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`, tip: [x2, y2 + 6], point };
 }
 
-/** Spread the ends of edges along a node's side, in the order of where they lead. */
+/** Distribute the ends of edges along the side of a node, ordered by their other end. */
 function lanes(edges, at, { most, side }) {
   const spread = (edge, mine, theirs) => {
     const mates = edges.filter((other) => other[mine] === edge[mine]).sort((a, b) => at[a[theirs]].x - at[b[theirs]].x);
@@ -67,7 +67,7 @@ function lanes(edges, at, { most, side }) {
   return (edge) => ({ out: spread(edge, "source", "target"), in: spread(edge, "target", "source") });
 }
 
-/** Where the numbers of each edge stand: as far as can be from other numbers and other edges. */
+/** Positions of the edge labels, as far as possible from other labels and edges. */
 function places(paths) {
   const taken = [];
   const apart = ([x, y], [a, b]) => Math.max(Math.abs(a - x) / LABEL.width, Math.abs(b - y) / LABEL.height);
@@ -82,7 +82,7 @@ function places(paths) {
 
 /**
  * Draw {nodes, edges: [{source, target, weight, confidence, kind}]}.
- * labels: {node: text}; weights: write weight and confidence on edges; onpick(node): a click on a node.
+ * labels: {node: text}; weights: label edges with weight and confidence; onpick(node): called on a click.
  */
 export function diagram({ nodes, edges }, { labels = {}, weights = false, onpick, most } = {}) {
   const name = (node) => title(labels[node] ?? node);
@@ -98,12 +98,12 @@ export function diagram({ nodes, edges }, { labels = {}, weights = false, onpick
     const { d, tip, point } = paths[i];
     const strength = 1.4 + 2.6 * (Math.abs(edge.weight ?? 1) / heaviest);
     const [x, y] = numbers[i];
-    const scissors = s("g", { class: "scissors", transform: `translate(${point(CUT)})` },
+    const scissors = s("g", { class: "scissors", transform: `translate(${point(REMOVAL_MARK)})` },
       s("circle", { r: 11 }), s("path", { d: "M-5-5L5 5M5-5L-5 5" }));
     const text = weights && s("g", { class: "weight", transform: `translate(${x} ${y})` },
       s("rect", { x: -LABEL.width / 2, y: -LABEL.height / 2, width: LABEL.width, height: LABEL.height, rx: 4 }), s("text", { y: 4 }, edgeText(edge)));
     const group = s("g", { class: `edge ${edge.kind ?? ""}`, "data-edge": `${edge.source}>${edge.target}` },
-      s("path", { class: "line", d, "--strength": strength, "--sure": edge.confidence ?? 1 }),
+      s("path", { class: "line", d, "--strength": strength, "--confidence": edge.confidence ?? 1 }),
       s("path", { class: "head", d: `M${tip[0] - 5.5} ${tip[1] - 9}h11L${tip[0]} ${tip[1]}z` }), scissors);
     return { edge, group, text };
   });
@@ -142,5 +142,5 @@ const edgeText = ({ weight, confidence }) =>
 function describe(edges, removed, name) {
   const say = (list) => list.map(([a, b]) => `${name(a)} causes ${name(b)}`).join(", ");
   const all = `Causal graph: ${say(edges.map((edge) => [edge.source, edge.target])) || "no edges"}.`;
-  return removed.length ? `${all} Cut by your intervention: ${say(removed)}.` : all;
+  return removed.length ? `${all} Removed by the intervention: ${say(removed)}.` : all;
 }

@@ -1,4 +1,4 @@
-// Elements from plain calls, and the few words every view shares. Text is only ever set as text.
+// Helpers that create elements and format numbers. Text is only ever set as text, never as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -34,7 +34,7 @@ export function title(text) {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** A number as short as it can be read: 0.000051 -> "5.1e-5", 12.3456 -> "12.3". */
+/** A number in short form: 0.000051 -> "5.1e-5", 12.3456 -> "12.3". */
 export function short(value, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -44,18 +44,18 @@ export function short(value, digits = 3) {
   return text.replace("-", "−");
 }
 
-/** What a view is for, in a sentence; its heading is for screen readers, who see no tabs. */
+/** One sentence on what a view does; its heading is for screen readers. */
 export const lead = (name, text) => h("header", { class: "lead" }, h("h1", { class: "unseen" }, name), h("p", { class: "quiet" }, text));
 
 let speaking;
-/** Tell screen readers, once things have come to rest. */
+/** Announce a text to screen readers, half a second after the last change. */
 export function speak(text) {
   clearTimeout(speaking);
   speaking = setTimeout(() => (document.getElementById("spoken").textContent = text), 500);
 }
 
 let noticed;
-/** A sentence at the foot of the page that goes away by itself. */
+/** A message at the foot of the page that disappears after some seconds. */
 export function notice(text, { kind = "error" } = {}) {
   const box = document.getElementById("notice");
   clearTimeout(noticed);
@@ -72,7 +72,7 @@ export function blobOf(url) {
   return new Blob([bytes], { type: head.slice(5).split(";")[0] });
 }
 
-/** Save something on the visitor's disk. */
+/** Download a blob as a file. */
 export function save(blob, name) {
   const link = h("a", { href: URL.createObjectURL(blob), download: name });
   link.click();

@@ -1,4 +1,4 @@
-// A film strip: one concept swept over its range, the others as they are set.
+// Sweep: images of one concept over its range, with the other interventions fixed.
 
 import { newest } from "./api.js";
 import { button, h, notice, title } from "./dom.js";
@@ -6,16 +6,16 @@ import { decoded } from "./image.js";
 import { written } from "./sliders.js";
 
 const COUNT = 9;
-const REST = 250; // milliseconds without a move before a strip is asked for
+const REST = 250; // milliseconds without a change before a sweep is requested
 
 export function film(run, { signal, chosen, onpick, onconcept }) {
   const options = run.concepts.map(({ name, label }) => h("option", { value: name }, title(label ?? name)));
   const select = h("select", { id: "film" }, options);
   if (run.concepts.some(({ name }) => name === chosen)) select.value = chosen;
   const frames = h("ol", { class: "frames" });
-  const heading = h("h2", {}, h("label", { for: "film" }, "Film strip of"), select);
-  const below = h("p", { class: "quiet", hidden: true }, "Above, what the model paints; below, what is true. Press one to set it.");
-  const element = h("section", { class: "film panel", "aria-label": "Film strip" }, heading, frames, below);
+  const heading = h("h2", {}, h("label", { for: "film" }, "Sweep"), select);
+  const below = h("p", { class: "quiet", hidden: true }, "Above: model. Below: ground truth. Click an image to set its value.");
+  const element = h("section", { class: "film panel", "aria-label": "Sweep" }, heading, frames, below);
   let [image, doing, later, key] = [null, {}, 0, ""];
 
   const sweep = newest(`runs/${run.id}/sweep`, {
@@ -23,7 +23,7 @@ export function film(run, { signal, chosen, onpick, onconcept }) {
     onanswer: async ({ values, images: urls, truths }, { concept }) => {
       const swept = run.concepts.find(({ name }) => name === concept);
       const images = await Promise.all(urls.map((url) => decoded(url)));
-      const true_ = await Promise.all((truths ?? []).map((url) => decoded(url, "The truth")));
+      const true_ = await Promise.all((truths ?? []).map((url) => decoded(url, "Ground truth")));
       if (concept !== select.value) return;
       frames.replaceChildren(...values.map((value, i) => {
         const words = `${written(swept, value)} ${swept.unit ?? ""}`.trim();
@@ -33,7 +33,7 @@ export function film(run, { signal, chosen, onpick, onconcept }) {
       below.hidden = !true_.length;
     },
     onerror: (error) => {
-      key = ""; // to be asked for again
+      key = ""; // so that it is requested again
       notice(error.message);
     },
   });
@@ -45,7 +45,7 @@ export function film(run, { signal, chosen, onpick, onconcept }) {
 
   function update(nextImage, nextDo) {
     [image, doing] = [nextImage, nextDo];
-    // Moving the swept concept itself changes nothing here.
+    // Changing the swept concept itself does not change the sweep.
     const { [select.value]: _, ...others } = doing;
     const next = JSON.stringify([image, select.value, others]);
     if (!image || next === key) return;

@@ -1,8 +1,8 @@
-// Pictures that never flicker: the old one stays until the new one is decoded.
+// Images without flicker: the old image stays until the new one is decoded.
 
 import { h } from "./dom.js";
 
-/** A figure with a caption; `show(url, alt, note)` changes its picture, and shows a blank for null. */
+/** A figure with a caption; `show(url, alt, note)` changes its image, null shows a blank. */
 export function picture(caption, { class: kind = "", shape } = {}) {
   const note = h("span", { class: "note" });
   const blank = h("div", { class: "blank" });
@@ -25,14 +25,14 @@ export function picture(caption, { class: kind = "", shape } = {}) {
   return { element, show, get url() { return shown; } };
 }
 
-/** An image element that is ready to be painted. */
+/** An image element that is decoded and ready to display. */
 export async function decoded(url, alt = "") {
   const image = new Image();
   image.src = url;
   image.alt = alt;
   image.draggable = false;
   await image.decode();
-  // Few pixels are honest as squares; more look better smoothed.
+  // Images of few pixels are shown as squares, larger ones are smoothed.
   image.classList.toggle("pixels", image.naturalWidth <= 32);
   return image;
 }

@@ -1,4 +1,4 @@
-// Choosing an image: thumbnails as radio buttons, so that arrow keys work, and one's own picture.
+// Choice of an image: thumbnails as radio buttons, so that arrow keys work, and uploads.
 
 import { ask, upload } from "./api.js";
 import { button, h, notice } from "./dom.js";
@@ -7,39 +7,39 @@ const COUNT = 24;
 const uploads = new Map(); // run -> thumbnails of this visit
 let groups = 0;
 
-/** Whether a link's image can be shown; pictures of visitors are kept for a while only. */
+/** Whether the image of a link is available; uploads are kept for a limited time only. */
 async function stillThere(run, image, signal, strip) {
   if (!image || [...strip.querySelectorAll("input")].some(({ value }) => value === image)) return Boolean(image);
   try {
     await ask(`runs/${run.id}/images/${encodeURIComponent(image)}`, { signal });
     return true;
   } catch (error) {
-    if (error.status === 404) notice("The picture of this link is not here; this is another one.");
+    if (error.status === 404) notice("The image in this link is not available. Another one is shown.");
     return error.status !== 404;
   }
 }
 
-/** A strip of thumbnails; `onpick(image)` is called for each choice, also for the first one. */
+/** A strip of thumbnails; `onpick(image)` is called for each choice, including the first. */
 export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
   const name = `image-${++groups}`;
   const own = uploads.get(run.id) ?? uploads.set(run.id, []).get(run.id);
   const strip = h("div", { class: "strip", role: "radiogroup", "aria-label": label });
   const file = h("input", { type: "file", accept: "image/png,image/jpeg", class: "unseen" });
-  const tile = h("label", { class: "tile", title: "A PNG or JPEG, also by dropping it here" }, file, h("span", {}, "+ Your own"));
+  const tile = h("label", { class: "tile", title: "PNG or JPEG; drag and drop works too" }, file, h("span", {}, "Upload image"));
   const more = button("More", load, { class: "tile" });
-  const none = run.examples === 0 && h("p", { class: "quiet" }, `There are no test images here: give a picture of your own. ${run.unavailable}`);
+  const none = run.examples === 0 && h("p", { class: "quiet" }, `No test images are available: upload an image. ${run.unavailable}`);
   const element = h("div", { class: "picker" }, tile, strip, none);
   strip.append(more);
 
   function thumbnail({ image, thumbnail }, kind = "example") {
     const radio = h("input", { type: "radio", name, value: image, class: "unseen", onchange: () => onpick(image) });
-    const alt = kind === "own" ? "Your picture" : `Image ${image.replace(/^t-/, "")}`;
+    const alt = kind === "own" ? "Uploaded image" : `Image ${image.replace(/^t-/, "")}`;
     return h("label", { class: "thumbnail" }, radio, h("img", { src: thumbnail, alt, title: alt }));
   }
 
   let offset = 0;
   async function load() {
-    more.disabled = true; // pressed twice, the same would come twice
+    more.disabled = true; // a second click would load the same images twice
     try {
       const found = await ask(`runs/${run.id}/images?offset=${offset}&count=${COUNT}`, { signal });
       offset += found.length;
@@ -59,10 +59,10 @@ export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
     if (radio) strip.scrollLeft = radio.parentElement.offsetLeft - strip.offsetLeft - strip.clientWidth / 2 + 28;
   }
 
-  async function take(picture) {
-    if (!picture) return;
+  async function take(file) {
+    if (!file) return;
     try {
-      const kept = await upload(run.id, picture, signal);
+      const kept = await upload(run.id, file, signal);
       own.unshift(kept);
       document.dispatchEvent(new CustomEvent("upload", { detail: { run: run.id, kept } }));
       choose(kept.image);
@@ -84,7 +84,7 @@ export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
     take(event.dataTransfer.files[0]);
   });
 
-  // Every strip of the run shows it, also those that it was not dropped on.
+  // Every strip of the run shows an upload.
   document.addEventListener("upload", ({ detail }) => detail.run === run.id && strip.prepend(thumbnail(detail.kept, "own")), { signal });
 
   strip.prepend(...own.map((kept) => thumbnail(kept, "own")));

@@ -1,9 +1,9 @@
-// One slider a concept, in its own unit: what the image has, what training saw, what was set, what followed.
+// One slider per concept, in its unit: inferred value, training range, intervention, affected value.
 
 import { button, h, short, title } from "./dom.js";
 
 const STEPS = 200;
-const BEYOND = 0.06; // how far a slider goes beyond what training saw
+const BEYOND = 0.06; // how far a slider extends beyond the training range, as a share of it
 
 /** A round step: 1, 2 or 5 times a power of ten. */
 export function roundStep(span, steps = STEPS) {
@@ -12,10 +12,10 @@ export function roundStep(span, steps = STEPS) {
   return power * [1, 2, 5, 10].find((factor) => factor * power >= raw * 0.999);
 }
 
-/** The number of the nearest category, or the value itself where there are no categories. */
+/** The index of the nearest category, or the value itself if there are no categories. */
 const nearest = (values, value) => (values.length ? Math.min(values.length - 1, Math.max(0, Math.round(value))) : value);
 
-/** Where a slider begins and ends, its step and how its values are written. */
+/** Ends and step of a slider, and how its values are written. */
 export function scaleOf({ low, high, step, kind, values = [] }) {
   const free = kind === undefined || kind === "continuous";
   const by = step ?? roundStep(high - low);
@@ -28,17 +28,18 @@ export function scaleOf({ low, high, step, kind, values = [] }) {
   return { min: down, max: up, step: by, write, say: (value) => values[nearest(values, value)] ?? write(value).replace("-", "−") };
 }
 
-/** A value of a concept in words: the name of a category, or a short number. */
+/** A value of a concept as text: the name of a category, or a short number. */
 export function written({ values = [] } = {}, value) {
   return value === null || value === undefined || !values.length ? short(value) : values[nearest(values, value)];
 }
 
 /**
  * A group of sliders for concepts [{name, label, unit, kind, low, high, step}].
- * `seen` says what the range is of. `onset(name, value)` is called for each move, with undefined for giving a concept back to its causes.
+ * `range` names the range [low, high], `undo` the button that removes a value.
+ * `onset(name, value)` is called for each change, with undefined when a value is removed.
  */
-export function sliders(concepts, { onset, legend, seen = "training saw" }) {
-  const rows = new Map(concepts.map((concept) => [concept.name, row(concept, onset, seen)]));
+export function sliders(concepts, { onset, legend, range = "training range", undo = "Undo intervention" }) {
+  const rows = new Map(concepts.map((concept) => [concept.name, row(concept, onset, range, undo)]));
   const elements = [...rows.values()].map((one) => one.element);
   return {
     element: h("fieldset", { class: "sliders" }, h("legend", {}, legend), elements),
@@ -50,12 +51,12 @@ export function sliders(concepts, { onset, legend, seen = "training saw" }) {
   };
 }
 
-function row(concept, onset, seen) {
+function row(concept, onset, rangeName, undo) {
   const { name, unit = "", low, high } = concept;
   const label = title(concept.label ?? name);
   const scale = scaleOf(concept);
   const share = (value) => Math.min(1, Math.max(0, (value - scale.min) / (scale.max - scale.min)));
-  const id = `slider-${encodeURIComponent(name)}`; // no two names have the same, and there is no space in it
+  const id = `slider-${encodeURIComponent(name)}`; // unique for each name, without spaces
   const bounds = { min: scale.min, max: scale.max, step: scale.step };
   const range = h("input", { type: "range", id, ...bounds, "aria-describedby": `${id}-about` });
   const number = concept.values?.length
@@ -63,7 +64,7 @@ function row(concept, onset, seen) {
     : h("input", { type: "number", step: "any", "aria-label": `${label}, as a number` });
   const own = h("span", { class: "own", hidden: true });
   const about = h("span", { class: "about", id: `${id}-about` });
-  const back = button("Release", release, { class: "back", "aria-label": `Release ${label} to its causes`, hidden: true });
+  const back = button(undo, release, { class: "back", "aria-label": `${undo} on ${label}`, hidden: true });
   const band = h("span", { class: "band" });
   const track = h("div", { class: "track", "--low": share(low), "--high": share(high) }, band, own, range);
   const heading = h("div", { class: "heading" }, h("label", { for: id }, label), back, h("span", { class: "entry" }, number, h("span", { class: "unit" }, unit)));
@@ -71,7 +72,7 @@ function row(concept, onset, seen) {
 
   function release() {
     onset(name, undefined);
-    range.focus(); // the button is about to go
+    range.focus(); // the button is about to be hidden
   }
   range.addEventListener("input", () => {
     number.value = scale.write(range.valueAsNumber);
@@ -79,7 +80,7 @@ function row(concept, onset, seen) {
   });
   number.addEventListener("input", () => number.value !== "" && Number.isFinite(Number(number.value)) && onset(name, Number(number.value)));
 
-  number.addEventListener("blur", () => current !== undefined && (number.value = scale.write(current))); // an emptied box
+  number.addEventListener("blur", () => current !== undefined && (number.value = scale.write(current))); // restore an emptied field
 
   let current;
   function update(before, value, set, affected) {
@@ -87,14 +88,14 @@ function row(concept, onset, seen) {
     element.classList.toggle("affected", affected);
     back.hidden = !set;
     own.hidden = before === undefined;
-    const trained = `${seen} ${scale.say(low)} to ${scale.say(high)}`;
-    about.textContent = before === undefined ? trained : `here ${scale.say(before)} · ${trained}`;
+    const trained = `${rangeName} ${scale.say(low)} to ${scale.say(high)}`;
+    about.textContent = before === undefined ? trained : `inferred ${scale.say(before)} · ${trained}`;
     if (before !== undefined) track.style.setProperty("--own", share(before));
     current = value;
     if (value === undefined) return;
     range.value = value;
     if (document.activeElement !== number) number.value = scale.write(value);
-    const state = set ? ", set by you" : affected ? ", follows its causes" : "";
+    const state = set ? ", set" : affected ? ", recomputed from its causes" : "";
     range.setAttribute("aria-valuetext", `${scale.say(value)} ${unit}${state}`);
   }
   return { element, range, update };

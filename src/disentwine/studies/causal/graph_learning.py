@@ -1,4 +1,4 @@
-"""Pictures of a graph being learnt from nothing, after CausalVAE's Figure 5."""
+"""Figures of graph learning, after CausalVAE's Figure 5."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from disentwine.studies.figures import FigureFiles, draw_or_keep, first_of_each
 from disentwine.studies.trial import TrialResult
 
 LABELS = (30, 50, 100, 200, 500, 1000, 2000, 5000)
-"""How many labels the graph is learnt from, as far as there are so many."""
+"""Numbers of labels the graph is learnt from, as far as the data have them."""
 
 
 def graph_learning_figures(
     results: Sequence[TrialResult], runs: Path, folder: Path, *, system: str
 ) -> FigureFiles:
-    """A as labels come in, A by the paper's pre-training, and A while the system is trained."""
+    """A by the number of labels, during the paper's pre-training, and during training."""
     written: FigureFiles = []
     for (data, name), result in first_of_each(results).items():
         if name == system:
             captions = {
-                "labels": f"The graph of {data} as labels come in",
-                "least-squares": f"The graph of {data} by the paper's pre-training",
-                "training": f"A of {result.trial.title} on {data} over training",
+                "labels": f"The graph of {data} by the number of labels",
+                "least-squares": f"The graph of {data} during the paper's pre-training",
+                "training": f"A of {result.trial.title} on {data} during training",
             }
             figure_files = [
                 (caption, folder / f"adjacency-{kind}-{data}.png")

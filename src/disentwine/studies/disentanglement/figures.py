@@ -1,4 +1,4 @@
-"""Pictures of unsupervised disentanglement: scores, their course, and what each code does."""
+"""Figures of disentanglement studies: scores, trade-off, learning curves, traversals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from disentwine.studies.trial import TrialResult
 
 BARS = {"z-diff-no-shape": "Z-diff, 4 factors", "z-diff": "Z-diff, 5 factors", "sap": "SAP"}
 EARLIEST = 0.01
-"""Of a training's time, the first point of its curve."""
+"""First point of a learning curve, as a share of its time."""
 WATCHED = {
     "z-diff": "Z-diff, 5 factors, validation",
     "sap": "SAP, validation",
@@ -34,7 +34,7 @@ WATCHED = {
 VALUES, FRAMES = 7, 15
 MOST_ROWS = 10
 IMAGES = 500
-"""Enough to know how far each code reaches."""
+"""Images that the range of each latent is estimated from."""
 
 Key = tuple[str, str]
 """System and note."""
@@ -43,7 +43,7 @@ Rows = dict[Key, dict[str, Mapping[str, Any]]]
 
 
 def rows_of(results: Sequence[TrialResult], published: Published, data: str) -> Rows:
-    """By system and note, then by metric: the row of the results on one data set."""
+    """Rows on one data set, by system and note, then by metric."""
     found: Rows = {}
     for row in sorted(result_rows(results, published), key=lambda row: row["n"]):
         if row["data"] == data:
@@ -78,7 +78,7 @@ def bar_figures(results: Sequence[TrialResult], published: Published, folder: Pa
 def trade_off_figures(
     results: Sequence[TrialResult], published: Published, folder: Path
 ) -> FigureFiles:
-    """Z-diff and SAP against the reconstruction error, as a setting of each system is varied."""
+    """Z-diff and SAP by reconstruction error, as the weight of each system's penalty varies."""
     written: FigureFiles = []
     metrics = {"z-diff-no-shape-svm": "Z-diff of 4 factors, by SVM", "sap": "SAP"}
     for data in dict.fromkeys(result.trial.data for result in results):
@@ -88,7 +88,7 @@ def trade_off_figures(
             for (system, note), row in rows_of(results, published, data).items():
                 known = row.get("reconstruction-error", {}).get(field) is not None
                 if field == "paper" and system.endswith((" annealed", f" {RESET_LATENTS}")):
-                    continue  # the point of the plain row, again
+                    continue  # same published number as the plain row
                 setting = 1.0 if system == "vae" and not note else _setting(note)
                 if known and setting is not None:
                     name = "beta-vae" if system == "vae" else system
@@ -113,16 +113,13 @@ def trade_off_figures(
             ]
         if curves:
             path = figures.save_figure(figures.trade_off(curves), folder / f"trade-off-{data}.png")
-            title = f"Scores against reconstruction error on {data}; numbers are beta or lambda"
+            title = f"Scores by reconstruction error on {data}; labels are beta or lambda"
             written.append((title, path))
     return written
 
 
 def learning_curve_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
-    """What trainings had scored on the validation split after how many minutes of one core.
-
-    The longest training of each system is shown.
-    """
+    """Validation scores by training time on one core, for the longest training of each system."""
     written: FigureFiles = []
     ends = {o.trial: o.learning_curve[-1]["seconds"] for o in results if o.learning_curve}
     for data in dict.fromkeys(result.trial.data for result in results):
@@ -131,7 +128,7 @@ def learning_curve_figures(results: Sequence[TrialResult], folder: Path) -> Figu
             learning_curve = result.learning_curve if result.trial.data == data else ()
             if len(learning_curve) < 2 or result.trial.note == "untrained":
                 continue
-            # One that was interrupted at once has a point there, which would squeeze all others.
+            # A run interrupted at once has an early point, which would compress the scale.
             first = EARLIEST * learning_curve[-1]["seconds"]
             late = [record for record in learning_curve[1:] if record["seconds"] >= first]
             before = ends.get(result.trial.after, 0.0) if result.trial.after else 0.0
@@ -152,13 +149,13 @@ def learning_curve_figures(results: Sequence[TrialResult], folder: Path) -> Figu
                 steep=[WATCHED["reconstruction-error"]],
             )
             path = figures.save_figure(figure, folder / f"learning-curve-{data}.png")
-            caption = f"Scores over the time of one training of each system on {data}"
+            caption = f"Validation scores by training time, one training of each system, on {data}"
             written.append((caption, path))
     return written
 
 
 def traversal_figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
-    """For each factor the code that knows it best, moved while the others stay, in every model."""
+    """Traversals of the most informative latent of each factor, in every model."""
     written: FigureFiles = []
     for data in dict.fromkeys(result.trial.data for result in results):
         first: dict[Key, TrialResult] = {}
@@ -174,8 +171,11 @@ def traversal_figures(results: Sequence[TrialResult], runs: Path, folder: Path) 
             name = re.sub(r"[^\w.]+", "-", _label(best))
             still, moving = f"traversals-{data}.png", f"traversals-{data}-{name}.gif"
             figure_files = [
-                (f"The best code of each factor, moved, on {data}{some}", folder / still),
-                (f"The same of {_label(best)}, moving", folder / moving),
+                (
+                    f"Traversals of the most informative latent of each factor on {data}{some}",
+                    folder / still,
+                ),
+                (f"Animated traversals of {_label(best)} on {data}", folder / moving),
             ]
             draw = partial(_draw_traversals, figure_files, saps, best)
             written += draw_or_keep(figure_files, shown, runs, draw)
@@ -194,8 +194,8 @@ def _draw_traversals(
     images = dataset.images[evenly_spaced(dataset.split["test"], IMAGES)]
 
     def strips(key: Key, values: int) -> UInt8Array:
-        units = np.argmax(np.array(saps[key]["details"]["matrix"], dtype=float), axis=0)
-        return traversal_strips(loaded[key].model, images, units, values)
+        latents = np.argmax(np.array(saps[key]["details"]["matrix"], dtype=float), axis=0)
+        return traversal_strips(loaded[key].model, images, latents, values)
 
     (_, still), (_, moving) = figure_files
     figure = figures.traversal_grid(
@@ -214,18 +214,18 @@ def _sap(result: TrialResult) -> Mapping[str, Any]:
 
 
 def traversal_strips(
-    model: Any, images: UInt8Array, units: Sequence[int], values: int
+    model: Any, images: UInt8Array, latents: Sequence[int], values: int
 ) -> UInt8Array:
-    """The middle image with each of some units moved over its range, (units, values, h, w, c)."""
+    """Traversals of some latents of the middle image over their range, (latents, values, h, w, c)."""
     codes = model.represent(images)
     least, most = np.quantile(codes, [0.02, 0.98], axis=0)
-    each, places = np.unique(units, return_inverse=True)  # one unit may know several factors best
-    values_of = {int(unit): np.linspace(least[unit], most[unit], values) for unit in each}
+    each, places = np.unique(latents, return_inverse=True)  # several factors may share a latent
+    values_of = {int(i): np.linspace(least[i], most[i], values) for i in each}
     return traverse(model, codes[len(codes) // 2], values_of)[places]
 
 
 def _setting(note: str) -> float | None:
-    """The number of a note such as "beta 4"; none where it says something else."""
+    """The number of a note such as "beta 4"; None for other notes."""
     words = note.split(" ")
     return float(words[1]) if len(words) == 2 and words[1].isdigit() else None
 

@@ -17,17 +17,17 @@ NETWORK = (
     "training.learning_rate=.003",
     "training.final_learning_rate=.0003",
 )
-"""What learns most in that time (`benchmarks/networks.py`)."""
+"""The network that learns most in that time (`benchmarks/networks.py`)."""
 
 LARGE_BATCH = ("training.batch_size=256",)
 
 STEPS_OF_LARGE_BATCH = 3_000
-"""The same time at batches of 256, for penalties on moments, whose noise falls with the batch."""
+"""The same time with batches of 256, for penalties on moments, whose noise falls with the batch size."""
 
-START_BETA, FALLING = 60, 0.3
-"""Where the divergence's weight begins in an annealed training, and the share of it until it has fallen."""
+START_BETA, ANNEALING = 60, 0.3
+"""Initial KL weight of an annealed training, and the share of updates over which it decreases."""
 
-RISING = 0.2
+WARM_UP = 0.2
 """Length of the KL warm-up after latents were reset, as a share of the updates."""
 
 RESET_LATENTS = "reset latents"
@@ -36,13 +36,13 @@ RESET_LATENTS = "reset latents"
 SMOKE_STEPS = 20
 
 LONG = "long"
-"""How the notes of long trainings end."""
+"""Suffix of the notes of long trainings."""
 
 SAVES = 10
-"""Checkpoints of a training; at each of them it is measured."""
+"""Checkpoints of a training, each with scores."""
 
 LONG_SAVES, LONG_TIMES = 45, 18
-"""Of a training of an hour and a half on one core: its checkpoints, and what it is of a usual one."""
+"""Checkpoints of a training of 90 minutes on one core, and its factor on the updates."""
 
 DATA: Mapping[str, tuple[str, ...]] = {
     "dsprites-grid": ("data.name=dsprites", "data.variant=grid"),
@@ -50,14 +50,14 @@ DATA: Mapping[str, tuple[str, ...]] = {
     "dsprites-rerender": ("data.name=dsprites", "data.variant=rerender"),
     "shapes2d": ("data.name=shapes2d",),
 }
-"""Where the same scene comes from: 46,080 real images, all real ones, all redrawn, all our own."""
+"""Sources of the same scene: 46,080 real images, all real images, all re-rendered, our own."""
 
 RECIPES = {"infogan": "infogan-shapes2d", "factor-vae": "factor-vae-shapes2d"}
-"""Recipes of systems that are trained in a way of their own."""
+"""Recipes of systems with their own training options."""
 
 
 def available_data() -> list[str]:
-    """The sources of the scene that are here, the real images first; the last is always."""
+    """Available sources of the scene, real images first; the last is always available."""
     variants = {"dsprites-grid": "grid", "dsprites": "full", "dsprites-rerender": "rerender"}
     return [data for data in DATA if data == "shapes2d" or existing_files(places(variants[data]))]
 
@@ -72,7 +72,7 @@ def training(
     steps: int = STEPS,
     saves: int = SAVES,
 ) -> Trial:
-    """One training, with the network that learns soonest, unless a recipe has reasons of its own."""
+    """One training, with the network that learns fastest, unless the system has its own recipe."""
     own = system in RECIPES
     overrides = (
         *DATA[data],
@@ -86,7 +86,7 @@ def training(
 
 
 def trained_longer(trial: Trial, *, times: int = LONG_TIMES, stage: int) -> Trial:
-    """The same training with so many times the updates, for the course of it."""
+    """The same training with a multiple of the updates, for its learning curve."""
     steps = times * trial.read_recipe().training["steps"]
     longer = f"training.steps={steps}", f"training.save_every={steps // LONG_SAVES}"
     note = f"{trial.note} {LONG}".strip()
@@ -94,13 +94,13 @@ def trained_longer(trial: Trial, *, times: int = LONG_TIMES, stage: int) -> Tria
 
 
 def annealed(trial: Trial) -> Trial:
-    """The same training with a divergence that weighs most at first, as a system of its own.
+    """The same training with KL annealing: the KL weight is largest at first. A system of its own.
 
-    It meets few factors at a time. Trained with all of them at once, three units may hold place and
-    size as a direction and a length, which is as good for the objective and no unit's alone.
+    The model then learns few factors at a time. Otherwise three latents may encode position and size
+    as a direction and a length, which is as good for the loss but aligns no latent with a factor.
     """
     steps = trial.read_recipe().training["steps"]
-    schedule = f"model.start_beta={START_BETA}", f"model.warm_up_steps={int(FALLING * steps)}"
+    schedule = f"model.start_beta={START_BETA}", f"model.warm_up_steps={int(ANNEALING * steps)}"
     return replace(
         trial, system=f"{trial.system} annealed", overrides=(*trial.overrides, *schedule)
     )
@@ -123,7 +123,7 @@ def with_reset_latents(
     steps = trial.read_recipe().training["steps"]
     schedule = (
         "model.start_beta=0",
-        f"model.warm_up_steps={int(RISING * steps)}",
+        f"model.warm_up_steps={int(WARM_UP * steps)}",
         f"training.reset_inactive_latents={latents or 'true'}",
         *((f"training.steps={times * steps}",) if times > 1 else ()),
     )
@@ -134,6 +134,6 @@ def with_reset_latents(
 
 
 def smoke_trial(system: str, seed: int, *options: str, note: str = "") -> Trial:
-    """A training that shows that all works."""
+    """A training of a few updates."""
     few = "training.batch_size=16"
     return training(system, "shapes2d", seed, few, *options, note=note, steps=SMOKE_STEPS, saves=1)

@@ -1,4 +1,4 @@
-"""Pictures of hierarchies side by side: their likelihood, and what each of their layers carries."""
+"""Figures of hierarchical VAEs: likelihood, KL per layer and latent, classes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ MOST_CLASSES = 10
 
 
 def learning_curve_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
-    """The bound on training and validation images over the epochs (fig. 2), without the first of them,
-    beside whose leaps all that comes later would be one line."""
+    """The bound on training and validation images over epochs (fig. 2), without the first fifth, which
+    would dominate the scale."""
     written: FigureFiles = []
     for data, deepest in _deepest([o for o in results if o.learning_curve]).items():
         curves = []
@@ -43,12 +43,12 @@ def learning_curve_figures(results: Sequence[TrialResult], folder: Path) -> Figu
             curves.append(figures.ScoreCurve(name, _epochs(result.trial, learning_curve), scores))
         figure = figures.score_curves(curves, across="epochs")
         path = figures.save_figure(figure, folder / f"learning-curve-{data}.png")
-        written.append((f"Likelihood over training on {data}", path))
+        written.append((f"Log-likelihood during training on {data}", path))
     return written
 
 
 def budget_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
-    """The likelihood of each system after whole trainings of more and more updates."""
+    """The log-likelihood of each system by the number of updates of a complete training."""
     written: FigureFiles = []
     for data in dict.fromkeys(result.trial.data for result in results):
         found: dict[str, dict[int, list[float]]] = {}
@@ -60,17 +60,17 @@ def budget_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
         if any(len(budgets) > 1 for budgets in found.values()):
             figure = figures.score_curves(
                 _mean_curves(found),
-                across="updates, each point a whole training",
+                across="updates, each point a complete training",
                 logarithmic=True,
                 ticks=sorted({steps for budgets in found.values() for steps in budgets}),
             )
             path = figures.save_figure(figure, folder / f"budget-{data}.png")
-            written.append((f"Likelihood by the length of training on {data}", path))
+            written.append((f"Log-likelihood by training length on {data}", path))
     return written
 
 
 def depth_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
-    """The likelihood of each system with more and more layers (fig. 3)."""
+    """The log-likelihood of each system by the number of layers (fig. 3)."""
     written: FigureFiles = []
     for data in dict.fromkeys(result.trial.data for result in results):
         found: dict[str, dict[int, list[float]]] = {}
@@ -82,12 +82,12 @@ def depth_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
         if any(len(depths) > 1 for depths in found.values()):
             figure = figures.score_curves(_mean_curves(found), across="layers")
             path = figures.save_figure(figure, folder / f"depth-{data}.png")
-            written.append((f"Likelihood by the number of layers on {data}", path))
+            written.append((f"Log-likelihood by the number of layers on {data}", path))
     return written
 
 
 def activity_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
-    """What each unit carries over the epochs (fig. 4)."""
+    """KL per latent over epochs (fig. 4)."""
     written: FigureFiles = []
     for data, compared in _compared([o for o in results if o.learning_curve]).items():
         activity, at, layers = {}, {}, {}
@@ -97,12 +97,12 @@ def activity_figures(results: Sequence[TrialResult], folder: Path) -> FigureFile
             layers[name] = _unit_layers(result.trial)
         figure = figures.activity_over_training(activity, at=at, layers=layers)
         path = figures.save_figure(figure, folder / f"activity-{data}.png")
-        written.append((f"What each unit carries over training on {data}", path))
+        written.append((f"KL per latent during training on {data}", path))
     return written
 
 
 def layer_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
-    """What each layer carries in the end, and how many of its units (fig. 5)."""
+    """KL and number of active latents of each layer after training (fig. 5)."""
     written: FigureFiles = []
     for data, compared in _compared(results).items():
         curves = []
@@ -110,17 +110,17 @@ def layer_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
             numbers = range(1, _depth(result) + 1)
             scores = {
                 "KL divergence of a layer (nats)": [_value(result, f"kl_{i}") for i in numbers],
-                "its active units": [_value(result, f"active-units:{i}") for i in numbers],
+                "active latents": [_value(result, f"active-units:{i}") for i in numbers],
             }
             curves.append(figures.ScoreCurve(name, list(numbers), scores))
         figure = figures.score_curves(curves, across="layer, from the image up")
         path = figures.save_figure(figure, folder / f"layers-{data}.png")
-        written.append((f"What each layer carries on {data}", path))
+        written.append((f"KL and active latents per layer on {data}", path))
     return written
 
 
 def class_figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
-    """Principal components of each layer's latents, drawn from their posterior, by class (fig. 6)."""
+    """Principal components of each layer's latents, sampled from the posterior, by class (fig. 6)."""
     written: FigureFiles = []
     for data, compared in _compared(results).items():
         figure_file = (
@@ -148,18 +148,18 @@ def _draw_classes(figure_file: FigureFile, loaded: Mapping[str, Run]) -> FigureF
 
 
 def sampled_latents(run: Run, indices: IndexArray) -> list[FloatArray]:
-    """One draw of each layer's latents for images, with noise that is always the same.
+    """One sample of each layer's latents for images, with fixed noise.
 
-    Their means would not do: those of a layer that carries nothing differ by little, but differ.
+    Samples, not means: the means of an inactive layer differ slightly between images.
     """
     model = cast(HierarchicalModel, run.model)
     with evaluation_mode(model), fixed_noise(0):
-        levels = model.infer(BatchSource.like(model, run.dataset).take(indices).x)
-    return [level.z.double().cpu().numpy() for level in levels]
+        layers = model.infer(BatchSource.like(model, run.dataset).take(indices).x)
+    return [layer.z.double().cpu().numpy() for layer in layers]
 
 
 def principal_components(codes: FloatArray) -> FloatArray:
-    """The first two of a table (n, d), (n, 2); of one column, that and 0.
+    """The first two principal components of a table (n, d), (n, 2); a missing second one is 0.
 
     >>> line = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]])
     >>> np.abs(principal_components(line)[:, 1]).max() < 1e-9
@@ -172,7 +172,7 @@ def principal_components(codes: FloatArray) -> FloatArray:
 
 
 def _unit_layers(trial: Trial) -> list[int]:
-    """Which layer each unit belongs to, from the image up."""
+    """The layer of each latent, 1 next to the image."""
     sizes = trial.read_recipe().model["layers"]
     return [layer for layer, size in enumerate(sizes, start=1) for _ in range(size)]
 
@@ -189,13 +189,12 @@ def _of_most_layers(results: Sequence[TrialResult], data: str) -> list[TrialResu
 
 
 def _setting(result: TrialResult) -> str:
-    """What else was different, of a note such as "64-32-16, 20,000 steps"."""
+    """The part after the layers of a note such as "64-32-16, 20,000 steps"."""
     return result.trial.note.partition(", ")[2]
 
 
 def _deepest(results: Sequence[TrialResult]) -> dict[str, dict[str, TrialResult]]:
-    """On each data set the first outcome of each system with most layers; where several were trained
-    in different ways, all of them."""
+    """The first result of each system with most layers on each data set, once for each setting."""
     found: dict[str, dict[str, TrialResult]] = {}
     for data in dict.fromkeys(result.trial.data for result in results):
         same = found[data] = {}
@@ -207,8 +206,8 @@ def _deepest(results: Sequence[TrialResult]) -> dict[str, dict[str, TrialResult]
 
 
 def _compared(results: Sequence[TrialResult]) -> dict[str, dict[str, TrialResult]]:
-    """On each data set the first outcome of each system with most layers, all of the setting that most
-    systems were trained in."""
+    """The first result of each system with most layers on each data set, in the setting that most
+    systems share."""
     found: dict[str, dict[str, TrialResult]] = {}
     for data in dict.fromkeys(result.trial.data for result in results):
         settings: dict[str, dict[str, TrialResult]] = {}
@@ -219,7 +218,7 @@ def _compared(results: Sequence[TrialResult]) -> dict[str, dict[str, TrialResult
 
 
 def _mean_curves(found: Mapping[str, Mapping[int, Sequence[float]]]) -> list[figures.ScoreCurve]:
-    """Likelihoods of each system at each number, over seeds."""
+    """Mean log-likelihood over seeds of each system by number."""
     return [
         figures.ScoreCurve(
             system,
@@ -231,7 +230,7 @@ def _mean_curves(found: Mapping[str, Mapping[int, Sequence[float]]]) -> list[fig
 
 
 def _epochs(trial: Trial, learning_curve: LearningCurve) -> list[float]:
-    """When the records of a course were made; one that goes on from another counts on from there."""
+    """Epochs of the records of a learning curve; a continued training counts on."""
     recipe = trial.read_recipe()
     before = trial.after.read_recipe().training["steps"] if trial.after is not None else 0
     images = _training_images(yaml.safe_dump(recipe.data))

@@ -1,4 +1,4 @@
-"""The ladder VAE's tables: likelihoods on MNIST and OMNIGLOT, and which layers stay alive."""
+"""Ladder VAE study: log-likelihoods and active layers on MNIST and OMNIGLOT."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from disentwine.studies.ladder.figures import (
 )
 from disentwine.studies.ladder.measures import measure, watch
 from disentwine.studies.study import Profile, Published, Study
+from disentwine.studies.summary import Row, Summary, below_published, quote
 from disentwine.studies.tables import Column
 from disentwine.studies.trial import Trial, TrialResult
 
@@ -30,31 +31,31 @@ SYSTEMS: Mapping[str, tuple[str, ...]] = {
 }
 WARMED_UP = ("ladder-vae", "vae+bn+wu")
 WARM_UP_SHARE = {"mnist": 0.3, "omniglot": 0.7, "shapes2d": 0.3}
-"""Of the updates: 140 and 60 epochs, where the paper's 200 were a tenth of its 2,000."""
+"""KL warm-up as a share of the updates: 140 and 60 epochs; the paper has 200 of 2,000."""
 
 AVERAGED_SHARE = 0.02
-"""Of the updates, over which weights are averaged."""
+"""Share of the updates over which weights are averaged."""
 
 RATES = ("training.learning_rate=.002", "training.final_learning_rate=.00002")
-"""Of all systems alike: half of it was worse for the ladder and for the plain VAE, by validation
+"""Learning rates of all systems: half of them were worse for the ladder VAE and the VAE on validation
 images after 1,800 and 1,500 updates."""
 
-SHRINKING = {"ladder-vae": 0.6, "vae+bn+wu": 0.3, "vae+bn": 0.6, "vae": 0.1}
-"""Weight decay on OMNIGLOT: the more of it, the less far training images are ahead of validation images.
-Of those tried (`benchmarks/decay.py`) the one after which the system finds validation images likeliest."""
+WEIGHT_DECAY = {"ladder-vae": 0.6, "vae+bn+wu": 0.3, "vae+bn": 0.6, "vae": 0.1}
+"""Weight decay on OMNIGLOT, which reduces overfitting: of the values tried (`benchmarks/decay.py`) the one
+with the highest likelihood of validation images."""
 
 STEPS = {"mnist": 100_000, "omniglot": 8_000}
-"""At batches of 256: 100 and 8 minutes on one core. The paper's 2,000 epochs are 430,000 and 180,000."""
+"""With batches of 256: 100 and 8 minutes on one core. The paper has 2,000 epochs, 430,000 and 180,000."""
 
 FINE_TUNED = 3_000
-"""Updates on MNIST with ten draws of z an image, each as long as six or seven with one."""
+"""Updates on MNIST with ten samples of z per image; each takes as long as six or seven with one sample."""
 
 COMPARED_STEPS, BETWEEN = 20_000, 50_000
-"""On MNIST of all four systems, where only the ladder is trained for long; and of the ladder, between the
-two, so that three whole trainings show what more updates bring."""
+"""Updates on MNIST of all four systems, of which only the ladder VAE is trained longer; and of a third
+training of the ladder VAE, to show the effect of more updates."""
 
 LONGER = 16_000
-"""Updates on OMNIGLOT of those that are warmed up, which are as good as each other after half as many."""
+"""Updates on OMNIGLOT of the systems with warm-up, which are equally good after half as many."""
 
 SAVES = 20
 
@@ -84,16 +85,16 @@ PUBLISHED_ONLY: Published = {
     ("iwae", "mnist", "log-likelihood", "2 layers, IW=1"): -85.33,
     ("vae+nf", "mnist", "log-likelihood", "1 layer"): -85.10,
 }
-"""What that paper has beside: its own fine-tuning with one weight, Y. Burda et al., 2016, and
+"""Further numbers in that paper: its fine-tuning with one importance weight, Y. Burda et al., 2016, and
 D. Rezende and S. Mohamed, 2015."""
 
 
 def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
-    """The ladder on MNIST, and the table on OMNIGLOT, whose drawings are shrunk from the originals.
+    """The ladder VAE on MNIST, and the table on OMNIGLOT, downscaled from the original drawings.
 
-    Stages: 1, five layers: the ladder on MNIST for long, then fine-tuned, all systems and seeds on
-    OMNIGLOT; 2, all systems on MNIST for as many updates each; 3, fewer layers on OMNIGLOT; 4, twice
-    as many updates there, other seeds on MNIST, and the ladder between few updates and many.
+    Stages: 1, five layers: the ladder VAE on MNIST, then fine-tuned, all systems and seeds on
+    OMNIGLOT; 2, all systems on MNIST with the same number of updates; 3, fewer layers on OMNIGLOT;
+    4, twice the updates there, other seeds on MNIST, and a ladder VAE of medium training length.
     """
     if profile == "smoke":
         return [trial for seed in seeds for trial in _smoke(seed)]
@@ -112,7 +113,7 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
             ladder_trial(system, "omniglot", first, depth=depth, stage=3)
             for depth in range(DEEPEST - 1, 0, -1)
             for system in SYSTEMS
-            if (system, depth) != ("ladder-vae", 1)  # which is the vae+bn+wu
+            if (system, depth) != ("ladder-vae", 1)  # the same as vae+bn+wu
         ),
         *(
             ladder_trial(system, "omniglot", seed, steps=LONGER, stage=4)
@@ -138,9 +139,8 @@ def ladder_trial(
     stage: int = 1,
     decay: float | None = None,
 ) -> Trial:
-    """A system with so many layers on one of the data sets; by default as long and with as much weight
-    decay as `STEPS` and `SHRINKING` say."""
-    shrinking = SHRINKING[system] if decay is None else decay
+    """A system with `depth` layers on a data set; by default with `STEPS` and `WEIGHT_DECAY`."""
+    weight_decay = WEIGHT_DECAY[system] if decay is None else decay
     updates = steps or STEPS[data]
     sizes = "-".join(map(str, LAYERS[:depth]))
     return Trial(
@@ -153,7 +153,7 @@ def ladder_trial(
             "data.binarise=dynamic",
             *_model(system, data, LAYERS[:depth], HIDDEN[:depth], updates),
             *_training(updates, RATES),
-            *([f"training.weight_decay={shrinking}"] if data == "omniglot" else []),
+            *([f"training.weight_decay={weight_decay}"] if data == "omniglot" else []),
         ),
         note=sizes if steps is None else f"{sizes}, {steps:,} steps",
         stage=stage,
@@ -161,7 +161,7 @@ def ladder_trial(
 
 
 def _fine_tuned(usual: Trial, *, steps: int = FINE_TUNED, saves: int = SAVES) -> Trial:
-    """The bound of ten draws maximised from where the usual training ended."""
+    """A usual training continued with the importance-weighted bound of ten samples."""
     rates = ("training.learning_rate=.0003", RATES[1])
     bound = ("model.importance_samples=10", "model.warm_up_steps=0")
     return Trial(
@@ -213,7 +213,7 @@ def _smoke(seed: int) -> list[Trial]:
 
 
 def figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
-    """Figures 2 to 6 of the paper, and what more updates bring."""
+    """Figures 2 to 6 of the paper, and the likelihood by training length."""
     return [
         *learning_curve_figures(results, folder),
         *budget_figures(results, folder),
@@ -225,50 +225,99 @@ def figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureF
 
 
 NOTES = (
-    "*Likelihood*: the importance-weighted bound of all test images, estimated by that with 100 samples "
-    "and, on some of the images, what 5,000 add to it; the error that this leaves is "
-    "`error-of-correction` in the JSON file. Weights were chosen on validation images, and so were "
-    "learning rates, the same for all systems.",
-    "*Active*: a unit whose divergence from its prior, D_KL(q(z_ik) || p(z_ik given z_i+1)), is more than "
-    "0.01 nats on average over test images (in the maps: validation images), along one draw of all z of "
-    "each image. Layer 1 is next to the image. Maps, curves and layers in the pictures are of the first "
-    "seed, likelihoods by layers or by updates of the mean over seeds.",
+    "*Log-likelihood*: the importance-weighted bound with 5,000 samples, estimated by the bound with 100 "
+    "samples on all test images and the difference of the two on some of them; the standard error of this "
+    "estimate is `error-of-correction` in the JSON file. Weights and learning rates were chosen on "
+    "validation images; learning rates are the same for all systems.",
+    "*Active*: a latent whose KL divergence from its prior, D_KL(q(z_ik) || p(z_ik given z_i+1)), is above "
+    "0.01 nats on average over test images (in the maps: validation images), with one sample of all z for "
+    "each image. Layer 1 is next to the image. Maps, curves and layers in the figures show the first seed; "
+    "likelihoods by layers or by updates show the mean over seeds.",
 )
 DATASET_NOTES = {
-    "mnist": f"*MNIST*: 55,000 images to learn from, drawn black and white anew in every batch; test images "
-    f"are drawn once, the same for all. {STEPS['mnist']:,} updates at batches of 256, where a row does not "
-    f"say otherwise.",
-    "omniglot": f"*OMNIGLOT*: shrunk from the published drawings, with a split of our own; published "
-    f"numbers are of the images of Burda et al., so that ours compare with each other, and with the "
-    f"published ones only in their order. {STEPS['omniglot']:,} updates, where a row does not say "
-    f"otherwise, with a weight decay that validation images chose for each system.",
+    "mnist": f"*MNIST*: 55,000 training images, binarised at random in every batch; test images are "
+    f"binarised once, the same for all. {STEPS['mnist']:,} updates with batches of 256, unless a row says "
+    f"otherwise.",
+    "omniglot": f"*OMNIGLOT*: downscaled from the published drawings, with a split of our own. Published "
+    f"numbers are of the images of Burda et al.: our numbers compare with each other, and with the "
+    f"published ones in their order only. {STEPS['omniglot']:,} updates, unless a row says otherwise, with a "
+    f"weight decay chosen on validation images for each system.",
 }
 LAYER_NUMBERS = range(1, DEEPEST + 1)
 
+INACTIVE_LAYER = 0.01
+"""Nats below which a layer is reported as inactive in the summary."""
+
+
+def summary(rows: Sequence[Row]) -> Summary:
+    """Log-likelihoods of five layers on both data sets; layers without information."""
+    sizes, metric = "-".join(map(str, LAYERS)), "log-likelihood"
+
+    def value(system: str, data: str, note: str = sizes) -> str:
+        return quote(rows, system, metric, ".2f", data=data, note=note)
+
+    mnist = [
+        f"ladder-vae {value('ladder-vae', 'mnist')}",
+        f"fine-tuned {value('ladder-vae', 'mnist', f'{sizes}, fine-tuned, IW=10')}",
+    ]
+    shorter = [
+        f"{system} {value(system, 'mnist', f'{sizes}, {COMPARED_STEPS:,} steps')}"
+        for system in SYSTEMS
+    ]
+    omniglot = [f"{system} {value(system, 'omniglot')}" for system in SYSTEMS]
+    inactive: dict[str, list[str]] = {}
+    for row in rows:
+        shown = (row["data"], row["note"]) == ("omniglot", sizes) and row["metric"].startswith(
+            "kl_"
+        )
+        if shown and row["value"] < INACTIVE_LAYER:
+            inactive.setdefault(row["system"], []).append(row["metric"].removeprefix("kl_"))
+    layers = "; ".join(f"{system} {', '.join(of)}" for system, of in inactive.items())
+    low = below_published(rows, metric, ".2f", data="omniglot")
+    return Summary(
+        "Ladder VAE and hierarchical VAEs with and without batch norm (bn) and warm-up (wu), five to one "
+        "layers, by log-likelihood of test images in nats (C. Sonderby et al., 2016, tables 1 and 2).",
+        f"Five layers on MNIST: {', '.join(mnist)}; after {COMPARED_STEPS:,} updates: "
+        f"{', '.join(shorter)}. On OMNIGLOT: {', '.join(omniglot)}.",
+        f"OMNIGLOT below the published number: {'all rows' if _all_below(rows) else low}; "
+        f"images and number of updates differ. Layers with less than {INACTIVE_LAYER} nats on OMNIGLOT: "
+        f"{layers or 'none'}.",
+    )
+
+
+def _all_below(rows: Sequence[Row]) -> bool:
+    """Whether every OMNIGLOT row with a published number is below it."""
+    pairs = [
+        (row["value"], row["paper"])
+        for row in rows
+        if (row["data"], row["metric"]) == ("omniglot", "log-likelihood") and row["seeds"]
+    ]
+    return all(value < paper for value, paper in pairs if paper is not None)
+
+
 LADDER = Study(
     name="ladder",
-    about="Ladder VAE, likelihoods on MNIST and OMNIGLOT, and the layers that stay alive",
+    about="Ladder VAE: log-likelihoods and active layers on MNIST and OMNIGLOT",
     trials=trials,
     measure={"paper": measure, "smoke": partial(measure, limit=60, samples=20, few=5)},
     published=PUBLISHED,
     published_only=PUBLISHED_ONLY,
     tables={
-        "Likelihood (test split, nats)": [
+        "Log-likelihood (test split, nats)": [
             Column("log-likelihood, 5,000 samples", "log-likelihood", form=".2f"),
-            Column("its standard error over images", "standard-error", form=".2f"),
+            Column("standard error over images", "standard-error", form=".2f"),
             Column("lower bound, 1 sample", "elbo", form=".2f"),
-            Column("active units", "active-units", form=".0f"),
+            Column("active latents", "active-units", form=".0f"),
             Column("seconds per 1,000 steps", "seconds-per-1000-steps", form=".1f"),
             Column("peak MB", "peak-megabytes", form=".0f"),
         ],
-        "What each layer carries (nats)": [
-            Column(f"layer {i}", f"kl_{i}", form=".2f") for i in LAYER_NUMBERS
-        ],
-        "Active units of each layer": [
+        "KL per layer (nats)": [Column(f"layer {i}", f"kl_{i}", form=".2f") for i in LAYER_NUMBERS],
+        "Active latents per layer": [
             Column(f"layer {i}", f"active-units:{i}", form=".0f") for i in LAYER_NUMBERS
         ],
     },
     figures=figures,
+    summary=summary,
     watch={"paper": watch, "smoke": partial(watch, images=20, samples=5)},
     notes=NOTES,
     dataset_notes=DATASET_NOTES,

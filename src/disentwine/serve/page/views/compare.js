@@ -1,4 +1,4 @@
-// Compare: two runs, one image, the same intervention.
+// Compare: two runs on one image under the same intervention.
 
 import { format, read, remember, settle } from "../address.js";
 import { ask, newest, upload } from "../api.js";
@@ -13,28 +13,28 @@ export async function show(root, { run, runs, address, signal }) {
   const other = await ask(`runs/${others.find((one) => one.id === address.other)?.id ?? alike.id}`, { signal });
   const shared = run.concepts.filter(({ name }) => other.concepts.some((concept) => concept.name === name));
   let doing = Object.fromEntries(Object.entries(address.do).filter(([name]) => shared.some((concept) => concept.name === name)));
-  let agreed = {}; // what both runs have answered last
-  let told = null; // the last answer of the first
-  let [wanted, image] = [null, null];
+  let agreed = {}; // the last intervention that both runs have answered
+  let latest = null; // the last answer of the first run
+  let [requested, image] = [null, null];
   const original = picture("Original", { shape: run.shape });
-  const truth = run.simulator && picture("Truth", { shape: run.shape });
-  const controls = sliders(shared, { onset, legend: "Concepts of both" });
+  const truth = run.simulator && picture("Ground truth", { shape: run.shape });
+  const controls = sliders(shared, { onset, legend: "Shared concepts" });
   const sides = [side(run, { answers: (answer) => first(answer) }), side(other, {})];
 
   function first(answer) {
-    told = answer;
+    latest = answer;
     update();
-    truth?.show(answer.truth, "The simulator’s picture", answer.truth ? "simulator" : "unknown for this image");
+    truth?.show(answer.truth, "Ground truth of the simulator", answer.truth ? "simulator" : "unknown for this image");
   }
 
-  /** The sliders are where the last answer has them. */
+  /** Set the sliders to the last answer. */
   function update() {
-    if (told) controls.update({ before: told.before, after: told.after, set: doing, affected: told.affected });
+    if (latest) controls.update({ before: latest.before, after: latest.after, set: doing, affected: latest.affected });
   }
 
-  /** One run: its picture, the difference from the truth and its error; `same` is its id of the image. */
+  /** One run: its counterfactual, the difference from the ground truth and the error; `same` is its id of the image. */
   function side(one, { answers }) {
-    const drawn = picture("Would have been", { shape: one.shape, class: "main" });
+    const made = picture("Counterfactual", { shape: one.shape, class: "main" });
     const difference = one.simulator && picture("Difference ×4", { shape: one.shape, class: "difference" });
     let [same, answered] = [null, null];
     const ask_ = newest(`runs/${one.id}/do`, {
@@ -45,16 +45,16 @@ export async function show(root, { run, runs, address, signal }) {
         if (sides.every((each) => each.answered === answered)) agreed = answered;
         answers?.(answer);
         const words = answer.error ? `error ${short(answer.error.model, 2)}` : one.model;
-        await Promise.all([drawn.show(answer.image, `The picture of ${one.name}`, words), difference && difference.show(answer.difference, "Where model and truth differ")]);
+        await Promise.all([made.show(answer.image, `Counterfactual of ${one.name}`, words), difference && difference.show(answer.difference, "Difference between model and ground truth")]);
         speak(`${one.name}: ${words}`);
       },
       onerror: (error, body) => {
         notice(`${one.name}: ${error.message}`);
-        if (body.image !== same || body.do !== doing) return; // what was asked for since decides
+        if (body.image !== same || body.do !== doing) return; // a newer request decides
         if (!Object.keys(doing).length) return;
-        // Both go back to what both have answered; where that is refused too, to nothing moved.
+        // Both return to the last intervention that both have answered; if that is refused too, to none.
         doing = agreed;
-        if (error.status) { // none where the server does not answer: it is not asked again
+        if (error.status) { // 0 if the server does not answer; then it is not asked again
           agreed = {};
           send();
         } else {
@@ -65,7 +65,7 @@ export async function show(root, { run, runs, address, signal }) {
     });
     return {
       element: h("section", { class: "panel", "aria-label": one.name }, h("h2", {}, one.name), h("p", { class: "quiet" }, `${one.model} on ${one.data}`),
-        h("div", { class: "pictures" }, drawn.element, difference ? difference.element : "")),
+        h("div", { class: "pictures" }, made.element, difference ? difference.element : "")),
       get answered() { return answered; },
       use: (id) => ([same, answered] = [id, null]),
       send: () => same && ask_({ image: same, do: doing }),
@@ -84,16 +84,16 @@ export async function show(root, { run, runs, address, signal }) {
   }
 
   async function choose(chosen) {
-    wanted = chosen;
+    requested = chosen;
     try {
       const path = `images/${encodeURIComponent(chosen)}`;
       const [mine, theirs] = await Promise.all([
         ask(`runs/${run.id}/${path}`, { signal }),
         ask(`runs/${other.id}/${path}`, { signal }).catch(() => null),
       ]);
-      // The same name may be another picture there, as other data or another split: then it is brought over.
+      // The same id may be another image there, as with other data or another split: then the image is uploaded.
       const same = theirs?.original === mine.original ? chosen : (await upload(other.id, blobOf(mine.original), signal)).image;
-      if (wanted !== chosen) return;
+      if (requested !== chosen) return;
       image = chosen;
       original.show(mine.original, "The original image");
       sides[0].use(chosen);
@@ -112,7 +112,7 @@ export async function show(root, { run, runs, address, signal }) {
     location.hash = format({ ...read(), other: select.value });
   }
   const images = await picker({ run, chosen: address.image, signal, onpick: choose });
-  root.append(lead("Compare", "The same picture and the same change, by two models."),
+  root.append(lead("Compare", "Two models, the same image and the same intervention."),
     h("section", { class: "choose" }, images.element),
     h("section", { class: "side panel" }, h("div", { class: "pictures small" }, original.element, truth ? truth.element : ""), controls.element,
       h("div", { class: "tools" }, button("Reset", () => { doing = {}; send(); }), h("label", {}, "with ", select))),

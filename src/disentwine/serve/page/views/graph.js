@@ -1,4 +1,4 @@
-// Graph: what was learnt, with weights and confidence, beside what is true.
+// Graph: learnt graph with weights and confidence, and the true graph.
 
 import { diagram } from "../diagram.js";
 import { h, lead, short, title } from "../dom.js";
@@ -12,16 +12,16 @@ export async function show(root, { run }) {
   const found = new Set((learnt?.edges ?? []).map(key));
   const kind = (edge) => (!true_ ? "" : true_.has(key(edge)) ? "right" : true_.has(`${edge.target}>${edge.source}`) ? "turned" : "extra");
   let numbers = "";
-  const none = run.actions.length ? "This model’s graphs are between its codes, one for each action; its report draws them." : "This model learns no graph.";
-  const words = learnt ? "An arrow leads from a cause to its effect; beside it, how strong it is and how sure." : `${none} This is the one that the data were made by.`;
+  const none = run.actions.length ? "This model learns a graph over codes for each action; see its report." : "This model learns no graph.";
+  const words = learnt ? "Arrows lead from cause to effect, labelled with weight and confidence." : `${none} Shown is the graph that generated the data.`;
   root.append(lead("Graph", words));
   if (learnt) {
     const missing = truth ? truth.edges.filter((edge) => !found.has(key(edge)) && !found.has(`${edge.target}>${edge.source}`)) : [];
     const edges = learnt.edges.map((edge) => ({ ...edge, kind: kind(edge) }));
-    root.append(panel("What the model learnt", sentence(edges, missing, truth), diagram({ ...learnt, edges }, { labels, weights: true })));
+    root.append(panel("Learnt graph", sentence(edges, missing, truth), diagram({ ...learnt, edges }, { labels, weights: true })));
     numbers = table(edges, missing, labels, Boolean(truth));
   }
-  if (truth) root.append(panel("What is true", "Known from how the data were made.", diagram({ ...truth, edges: truth.edges.map((edge) => ({ ...edge, weight: 1 })) }, { labels })));
+  if (truth) root.append(panel("Ground truth", "The graph that generated the data.", diagram({ ...truth, edges: truth.edges.map((edge) => ({ ...edge, weight: 1 })) }, { labels })));
   root.append(numbers);
 }
 
@@ -30,14 +30,14 @@ function panel(heading, text, drawing) {
 }
 
 function sentence(edges, missing, truth) {
-  if (!truth) return "Line width: weight. Fainter lines are less sure.";
+  if (!truth) return "Line width: weight. Fainter lines: lower confidence.";
   const count = (kind) => edges.filter((edge) => edge.kind === kind).length;
-  const parts = [[count("right"), "right"], [count("turned"), "turned round"], [count("extra"), "that should not be there"], [missing.length, "missing"]];
+  const parts = [[count("right"), "correct"], [count("turned"), "reversed"], [count("extra"), "extra"], [missing.length, "missing"]];
   const said = parts.filter(([n]) => n).map(([n, what]) => `${n} ${n === 1 ? "edge" : "edges"} ${what}`).join(", ");
-  return `${said || "No edges"}. Line width: weight; fainter lines are less sure.`;
+  return `${said || "No edges"}. Line width: weight. Fainter lines: lower confidence.`;
 }
 
-const VERDICTS = { right: "right", turned: "turned round", extra: "not in the truth", missing: "missing" };
+const VERDICTS = { right: "yes", turned: "no, reversed", extra: "no, not in the true graph", missing: "no, missing" };
 
 function table(edges, missing, labels, judged) {
   const name = (node) => title(labels[node] ?? node);
@@ -47,7 +47,7 @@ function table(edges, missing, labels, judged) {
     h("th", { scope: "row" }, `${name(edge.source)} → ${name(edge.target)}`),
     h("td", { class: "number" }, short(edge.weight, 2)), h("td", { class: "number" }, percent(edge.confidence)),
     judged && h("td", { class: "judged" }, VERDICTS[edge.kind])));
-  const heads = ["Edge", "Weight", "Confidence", judged && "Beside the truth"].filter(Boolean);
+  const heads = ["Edge", "Weight", "Confidence", judged && "Match"].filter(Boolean);
   return h("section", { class: "panel wide" }, h("table", {}, h("caption", { class: "unseen" }, "Edges"),
     h("thead", {}, h("tr", {}, heads.map((text, i) => h("th", { scope: "col", class: i === 1 || i === 2 ? "number" : null }, text)))), h("tbody", {}, rows)));
 }

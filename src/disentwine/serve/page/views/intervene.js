@@ -1,4 +1,4 @@
-// Intervene: move a concept of one image, and see the picture that would have been.
+// Intervene: set concepts of one image and show the counterfactual.
 
 import { remember, settle } from "../address.js";
 import { ask, newest } from "../api.js";
@@ -9,23 +9,23 @@ import { picker } from "../picker.js";
 import { picture } from "../image.js";
 import { sliders, written } from "../sliders.js";
 
-const HINT = "Move a concept: its effects follow, its causes stay.";
-const LEAD = "What would this picture be, had one thing been different?";
+const HINT = "Set a concept: its effects are recomputed, its causes stay unchanged.";
+const LEAD = "What would this image look like under an intervention? Set a concept to see the counterfactual.";
 
 export async function show(root, { run, address, signal }) {
   const known = new Map(run.concepts.map((concept) => [concept.name, concept]));
   const units = (name) => known.get(name)?.unit ?? "";
   const say = (name) => title(known.get(name)?.label ?? name);
-  const tell = (name, value) => written(known.get(name), value);
-  let [wanted, image] = [null, null];
-  let facts = null; // what the server knows of the image itself
+  const textOf = (name, value) => written(known.get(name), value);
+  let [requested, image] = [null, null];
+  let facts = null; // the server's details of the image
   let last = null; // the newest answer
   let doing = Object.fromEntries(Object.entries(address.do).filter(([name]) => known.has(name)));
 
   const { shape } = run;
   const original = picture("Original", { shape });
-  const after = picture("Would have been", { shape, class: "main" });
-  const truth = run.simulator && picture("Truth", { shape });
+  const after = picture("Counterfactual", { shape, class: "main" });
+  const truth = run.simulator && picture("Ground truth", { shape });
   const difference = run.simulator && picture("Difference ×4", { shape, class: "difference" });
   const verdict = h("p");
   const controls = sliders(run.concepts, { onset, legend: "Concepts" });
@@ -43,8 +43,8 @@ export async function show(root, { run, address, signal }) {
     },
     onerror: (error, body) => {
       notice(error.message);
-      if (body.image !== image || body.do !== doing) return; // what was asked for since decides
-      // What is shown is what was last answered, and so is what the sliders and the address say.
+      if (body.image !== image || body.do !== doing) return; // a newer request decides
+      // Sliders and address return to the last answer, which is still shown.
       doing = last?.do ?? {};
       remember({ do: doing });
       strip.update(image, doing);
@@ -72,10 +72,10 @@ export async function show(root, { run, address, signal }) {
   }
 
   async function choose(chosen) {
-    wanted = chosen;
+    requested = chosen;
     try {
       const found = await ask(`runs/${run.id}/images/${encodeURIComponent(chosen)}`, { signal });
-      if (wanted !== chosen) return;
+      if (requested !== chosen) return;
       image = chosen;
       facts = found;
       last = null;
@@ -88,41 +88,41 @@ export async function show(root, { run, address, signal }) {
 
   async function draw({ keep = false } = {}) {
     const answer = Object.keys(doing).length ? last : null;
-    const done = answer?.do ?? doing; // a newer move may wait, which the sliders show already
+    const done = answer?.do ?? doing; // the sliders may already show a newer intervention
     const set = Object.keys(done);
     const before = answer?.before ?? facts.values ?? {};
     const now = answer?.after ?? before;
     const affected = answer?.affected ?? [];
-    const words = set.map((name) => `${say(name)} ${tell(name, done[name])} ${units(name)}`.trim()).join(", ");
+    const words = set.map((name) => `${say(name)} ${textOf(name, done[name])} ${units(name)}`.trim()).join(", ");
     controls.update({ before, after: now, set: doing, affected });
-    const values = Object.fromEntries(Object.keys(now).map((name) => [name, valueText(tell(name, before[name]), tell(name, now[name]), units(name))]));
+    const values = Object.fromEntries(Object.keys(now).map((name) => [name, valueText(textOf(name, before[name]), textOf(name, now[name]), units(name))]));
     graph?.update({ set, affected, removed: answer?.removed_edges ?? [], values });
     const real = answer ? answer.truth : facts.truth && facts.original;
     if (keep) return original.show(facts.original, "The original image");
     await Promise.all([
       original.show(facts.original, "The original image"),
-      after.show(answer?.image ?? facts.reconstruction, answer ? `The image had ${words}` : "The model’s own picture of the original", answer ? "model" : "model, nothing moved"),
-      truth && truth.show(real, "The simulator’s picture", real ? "simulator" : "unknown for this image"),
-      difference && difference.show(answer?.difference ?? null, "Where model and truth differ", answer?.error ? `error ${short(answer.error.model, 2)}` : ""),
+      after.show(answer?.image ?? facts.reconstruction, answer ? `Counterfactual with ${words}` : "Reconstruction of the original image", answer ? "model" : "model, no intervention"),
+      truth && truth.show(real, "Ground truth of the simulator", real ? "simulator" : "unknown for this image"),
+      difference && difference.show(answer?.difference ?? null, "Difference between model and ground truth", answer?.error ? `error ${short(answer.error.model, 2)}` : ""),
     ]);
     const beyond = set.filter((name) => done[name] < known.get(name).low || done[name] > known.get(name).high);
-    verdict.replaceChildren(...judge(answer), beyond.length ? h("span", { class: "beyond" }, `${beyond.map(say).join(", ")}: further than training saw, so this is a guess.`) : "");
-    if (answer) speak(`${words}. ${affected.length ? `Moved with it: ${affected.map((name) => `${say(name)} to ${tell(name, now[name])} ${units(name)}`).join(", ")}.` : "Nothing else moved."} ${verdict.textContent}`);
+    verdict.replaceChildren(...judge(answer), beyond.length ? h("span", { class: "beyond" }, `${beyond.map(say).join(", ")}: outside the training range, so the image is an extrapolation.`) : "");
+    if (answer) speak(`${words}. ${affected.length ? `Affected: ${affected.map((name) => `${say(name)} to ${textOf(name, now[name])} ${units(name)}`).join(", ")}.` : "No other concept is affected."} ${verdict.textContent}`);
   }
 
   const tools = h("div", { class: "tools" },
     button("Reset", () => { doing = {}; changed(); }),
     button("Copy link", copyLink),
-    button("Save picture", () => after.url && save(blobOf(after.url), `${run.name}-${image}-counterfactual.png`), { "aria-label": "Download the counterfactual as PNG" }),
-    button("Save numbers", () => facts && save(new Blob([JSON.stringify(summary(), null, 2)], { type: "application/json" }), `${run.name}-${image}.json`), { "aria-label": "Download the numbers as JSON" }));
+    button("Save image", () => after.url && save(blobOf(after.url), `${run.name}-${image}-counterfactual.png`), { "aria-label": "Download the counterfactual as PNG" }),
+    button("Save values", () => facts && save(new Blob([JSON.stringify(summary(), null, 2)], { type: "application/json" }), `${run.name}-${image}.json`), { "aria-label": "Download the values as JSON" }));
 
   async function copyLink() {
     settle();
     try {
       await navigator.clipboard.writeText(location.href);
-      notice(image?.startsWith("u-") ? "The link is copied; your own picture is kept here for a while only." : "The link is copied.", { kind: "done" });
+      notice(image?.startsWith("u-") ? "Link copied. Your uploaded image is kept for a limited time only." : "Link copied.", { kind: "done" });
     } catch {
-      notice("The address of this page is the link.", { kind: "done" });
+      notice("Copy the address of this page instead.", { kind: "done" });
     }
   }
 
@@ -131,11 +131,11 @@ export async function show(root, { run, address, signal }) {
     return { run: run.name, model: run.model, data: run.data, image, do: done, before, after: values, error, removed_edges, affected };
   }
 
-  const stage = h("section", { class: `stage panel${truth ? "" : " pair"}`, "aria-label": "Pictures" },
+  const stage = h("section", { class: `stage panel${truth ? "" : " pair"}`, "aria-label": "Images" },
     h("div", { class: "pictures" }, [original, after, truth, difference].filter(Boolean).map((one) => one.element)));
   const side = h("section", { class: "side panel" }, controls.element);
-  const words = h("section", { class: "verdict panel", "aria-label": "In numbers" }, verdict, tools);
-  const causes = graph && h("section", { class: "causes panel", "aria-label": "Graph" }, h("h2", {}, "What causes what"), graph.element);
+  const words = h("section", { class: "verdict panel", "aria-label": "Error" }, verdict, tools);
+  const causes = graph && h("section", { class: "causes panel", "aria-label": "Graph" }, h("h2", {}, "Causal graph"), graph.element);
   const images = await picker({ run, chosen: address.image, signal, onpick: choose });
   root.append(lead("Intervene", LEAD), h("section", { class: "choose" }, images.element), stage, side, causes ?? "", words, strip.element);
 }
@@ -150,6 +150,6 @@ function judge(answer) {
   if (!answer.error) return [];
   const { model, unchanged } = answer.error;
   const times = unchanged / model;
-  const closer = times >= 1.05 ? `${short(times, 2)} times closer to the truth than the unchanged image` : "no closer to the truth than the unchanged image";
-  return [h("b", {}, title(closer)), h("span", { class: "quiet" }, `Mean squared error ${short(model, 2)} against ${short(unchanged, 2)}.`)];
+  const closer = times >= 1.05 ? `${short(times, 2)} times closer to the ground truth than the unchanged image` : "no closer to the ground truth than the unchanged image";
+  return [h("b", {}, title(closer)), h("span", { class: "quiet" }, `Mean squared error ${short(model, 2)}; of the unchanged image ${short(unchanged, 2)}.`)];
 }

@@ -1,14 +1,14 @@
-// Scores: what was measured, beside what chance alone would give.
+// Scores: metrics of the run and their noise floors.
 
 import { ask } from "../api.js";
 import { h, lead, short, title } from "../dom.js";
 
 export async function show(root, { run, signal }) {
   const scores = await ask(`runs/${run.id}/scores`, { signal });
-  root.append(lead("Scores", "What was measured on pictures that training did not see."));
+  root.append(lead("Scores", "Metrics on held-out images."));
   if (!scores.length) {
     const command = h("code", {}, `disentwine evaluate …/${run.name}`);
-    root.append(h("div", { class: "panel empty" }, h("p", {}, "Nothing has been measured yet. Measure it with ", command, ", the run’s folder, and open this view again.")));
+    root.append(h("div", { class: "panel empty" }, h("p", {}, "No scores yet. Run ", command, " with the path of the run folder, then reload this view.")));
     return;
   }
   const rows = scores.map(({ name, value, n, noise_floor: floor, about }) => {
@@ -20,13 +20,13 @@ export async function show(root, { run, signal }) {
   });
   const heads = [["Score"], ["Value", "number"], ["Noise floor", "number"], ["0 to 1"], ["Images", "number"]];
   root.append(h("section", { class: "panel wide" },
-    h("p", { class: "quiet" }, "The noise floor is what the same measure answers by itself: chance, where more is better; the least that can be reached, where less is."),
+    h("p", { class: "quiet" }, "Noise floor: the chance level (score with shuffled latents) where larger is better, the lowest reachable value where smaller is better."),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of scores" },
       h("table", {}, h("caption", { class: "unseen" }, `Scores of ${run.name}`),
         h("thead", {}, h("tr", {}, heads.map(([text, kind]) => h("th", { scope: "col", class: kind ?? null }, text)))), h("tbody", {}, rows)))));
 }
 
-/** A bar for what lies between 0 and 1, where a bar says something: where there is a noise floor. */
+/** A bar for scores between 0 and 1 that have a noise floor. */
 function gauge(value, floor) {
   if (floor === null || floor === undefined || value === null || value < 0 || value > 1) return "";
   return h("span", { class: "meter floor", "--share": value, "--floor": Math.min(1, Math.max(0, floor)), "aria-hidden": "true" });

@@ -1,4 +1,4 @@
-// Training: the losses of a run, live while it trains.
+// Training: losses of a run, updated while it trains.
 
 import { ask } from "../api.js";
 import { chart } from "../chart.js";
@@ -8,28 +8,28 @@ const EVERY = 2000;
 const NO_TERM = new Set(["step", "kind", "seconds", "epoch"]);
 
 export async function show(root, { run, signal }) {
-  const closed = run.closed && h("p", { class: "closed" }, h("b", {}, "This run can only be watched. "), run.closed);
+  const closed = run.closed && h("p", { class: "closed" }, h("b", {}, "Only the losses of this run can be shown. "), run.closed);
   const state = h("p", { class: "state" });
-  const progress = h("progress", { max: 1, "aria-label": "Progress of the training" });
+  const progress = h("progress", { max: 1, "aria-label": "Training progress" });
   const charts = h("div", { class: "charts" });
   const recipe = h("details", {}, h("summary", {}, "Recipe"), h("pre", { tabindex: "0" }, run.recipe));
-  root.append(lead("Training", "What the model is trained to make small, term by term, over the steps of the training."), h("section", { class: "panel wide" }, closed, state, progress), charts, h("section", { class: "panel wide" }, recipe));
+  root.append(lead("Training", "Training losses, term by term."), h("section", { class: "panel wide" }, closed, state, progress), charts, h("section", { class: "panel wide" }, recipe));
   const none = h("p", { class: "quiet" }, "Nothing has been logged yet.");
   const drawn = new Map();
   let rows = [];
-  let [timer, told] = [0, null];
+  let [timer, announced] = [0, null];
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
 
   async function look() {
     const found = await ask(`runs/${run.id}/training?after=0`, { signal });
     rows = found.rows;
     const [step, steps] = [found.step, found.steps].map((count) => count.toLocaleString("en"));
-    state.textContent = found.finished ? `Finished after ${step} steps.` : `Step ${step} of ${steps}, ${found.running ? "training now" : "stopped: the same command goes on with it"}.`;
-    if (found.finished !== told) speak(state.textContent);
-    told = found.finished;
+    state.textContent = found.finished ? `Finished after ${step} steps.` : `Step ${step} of ${steps}, ${found.running ? "training now" : "stopped; run the same command to resume"}.`;
+    if (found.finished !== announced) speak(state.textContent);
+    announced = found.finished;
     progress.hidden = found.finished;
     progress.value = found.steps ? found.step / found.steps : 0;
-    // What is only watched, such as the weights of a graph, comes after the losses.
+    // Logged scalars, such as the weights of a graph, come after the losses.
     const losses = rows.filter(({ kind }) => kind !== "watched");
     const terms = [...new Set([...losses, ...rows].flatMap((row) => Object.keys(row)))].filter((term) => !NO_TERM.has(term) && rows.some((row) => typeof row[term] === "number"));
     for (const term of terms) {

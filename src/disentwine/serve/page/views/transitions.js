@@ -1,4 +1,4 @@
-// Transitions: press an action again and again; or give two pictures and ask which action it was.
+// Transitions: apply actions to an image, or infer the action between two images.
 
 import { joined, parted, remember } from "../address.js";
 import { ask, upload } from "../api.js";
@@ -7,31 +7,31 @@ import { picker } from "../picker.js";
 import { decoded, picture } from "../image.js";
 
 const MOST = 20;
-const MOST_TOLD = 8;
+const MOST_LISTED = 8;
 
 export async function show(root, { run, address, signal }) {
   const { shape } = run;
   const labels = new Map(run.actions.map(({ id, label }) => [String(id), label.replace("-", "−")]));
-  const now = picture("Now", { shape, class: "main" });
-  const rebuilt = picture("Rebuilt", { shape });
-  const truth = picture("Truth", { shape });
+  const now = picture("After actions", { shape, class: "main" });
+  const rebuilt = picture("Reconstruction", { shape });
+  const truth = picture("Ground truth", { shape });
   const history = h("ol", { class: "frames history" });
-  let [wanted, image] = [null, null];
+  let [requested, image] = [null, null];
   let start = null;
   let pressed = parted(address.actions).filter((id) => labels.has(id)).slice(0, MOST);
-  let shown = null; // what was last answered: of which image, after which actions, and its pictures, the start first
-  let asked = {}; // the newest question which action it was
+  let shown = null; // the last answer: image, actions, and decoded images from the start on
+  let asked = {}; // the newest retrieval request
   let turn = 0;
 
   const ids = new Map(run.actions.map(({ id }) => [String(id), id]));
   const actions = run.actions.map(({ id }) => button(title(labels.get(String(id))), () => press(String(id)), { class: "action" }));
   const undo = button("Undo", () => { pressed = pressed.slice(0, -1); act(); });
-  const reset = button("Start again", () => { pressed = []; act(); });
-  const guess = button("Which action was the last one?", () => retrieveLast());
+  const reset = button("Reset", () => { pressed = []; act(); });
+  const guess = button("Infer the last action", () => retrieveLast());
   const answer = h("div", { class: "bars", "aria-live": "polite" });
 
   function press(id) {
-    if (pressed.length >= MOST) return notice(`After ${MOST} actions, start again or undo some.`);
+    if (pressed.length >= MOST) return notice(`At most ${MOST} actions: undo some or reset.`);
     pressed = [...pressed, id];
     act();
   }
@@ -64,24 +64,24 @@ export async function show(root, { run, address, signal }) {
     }
   }
 
-  /** What was last answered, unless something was pressed since. */
+  /** Show the last answer, unless another action was applied since. */
   async function draw(mine) {
-    const last = pressed.length ? labels.get(pressed.at(-1)) : "the start";
-    await now.show(shown.steps.at(-1), `After ${last}`, pressed.length ? `after ${last}` : "the start");
+    const last = pressed.length ? labels.get(pressed.at(-1)) : "no action";
+    await now.show(shown.steps.at(-1), `After ${last}`, pressed.length ? `after ${last}` : "start image");
     if (mine !== turn) return;
-    await truth.show(shown.real, "What the data have", shown.real ? "from the data" : shown.beyond ? "beyond the last value" : "not known");
+    await truth.show(shown.real, "Image in the data", shown.real ? "from the data" : shown.beyond ? "outside the value range" : "not in the data");
     await drawHistory(mine);
     if (mine === turn && pressed.length) speak(`${last}: step ${pressed.length}.`);
   }
 
-  /** What is pressed is what was last answered; nothing, where the image is another one since. */
+  /** Return to the actions of the last answer, or to none if the image has changed since. */
   function takeBack() {
     const other = shown?.image !== image && pressed.length > 0;
     pressed = shown?.image === image ? shown.pressed : [];
     if (other) return act();
     remember({ image, actions: joined(pressed) });
     enable();
-    if (shown?.image === image) draw(turn); // what was answered may not have been drawn yet
+    if (shown?.image === image) draw(turn); // the answer may not have been shown yet
   }
 
   async function drawHistory(mine) {
@@ -94,15 +94,15 @@ export async function show(root, { run, address, signal }) {
     history.scrollLeft = history.scrollWidth;
   }
 
-  /** A new question: what was answered to others, or will be, is no longer shown. */
+  /** A new retrieval request: answers to earlier ones are no longer shown. */
   function question(about = {}) {
     answer.replaceChildren();
     return (asked = about);
   }
 
   async function retrieveLast() {
-    const [from, to] = [pressed.length - 1, pressed.length].map((i) => (i ? `step ${i}` : "the start"));
-    const mine = question({ last: true, words: `From ${from} to ${to}, as the model drew them:` });
+    const [from, to] = [pressed.length - 1, pressed.length].map((i) => (i ? `step ${i}` : "the start image"));
+    const mine = question({ last: true, words: `From ${from} to ${to}, as decoded by the model:` });
     try {
       const kept = await Promise.all(shown.steps.slice(-2).map((url) => upload(run.id, blobOf(url), signal)));
       await retrieve(kept[0].image, kept[1].image, mine);
@@ -115,8 +115,8 @@ export async function show(root, { run, address, signal }) {
     try {
       const found = await ask(`runs/${run.id}/retrieve`, { body: { before, after }, signal });
       if (mine !== asked) return;
-      const rest = found.actions.length - MOST_TOLD;
-      answer.replaceChildren(h("p", { class: "quiet" }, mine.words), ...found.actions.slice(0, MOST_TOLD).map(({ id, label, probability }) => bar(title(labels.get(String(id)) ?? label), probability ?? 0)),
+      const rest = found.actions.length - MOST_LISTED;
+      answer.replaceChildren(h("p", { class: "quiet" }, mine.words), ...found.actions.slice(0, MOST_LISTED).map(({ id, label, probability }) => bar(title(labels.get(String(id)) ?? label), probability ?? 0)),
         rest > 0 ? h("p", { class: "quiet" }, `${rest} others are less likely.`) : "");
     } catch (error) {
       if (!signal.aborted) notice(error.message);
@@ -124,13 +124,13 @@ export async function show(root, { run, address, signal }) {
   }
 
   async function choose(chosen) {
-    wanted = chosen;
+    requested = chosen;
     try {
       const facts = await ask(`runs/${run.id}/images/${encodeURIComponent(chosen)}`, { signal });
-      if (wanted !== chosen) return;
+      if (requested !== chosen) return;
       image = chosen;
       start = facts.original;
-      rebuilt.show(facts.reconstruction, "What the model keeps of the start", "the start");
+      rebuilt.show(facts.reconstruction, "Reconstruction of the start image", "start image");
       await act();
     } catch (error) {
       if (!signal.aborted) notice(error.message);
@@ -139,24 +139,24 @@ export async function show(root, { run, address, signal }) {
 
   enable();
   const pair = {};
-  let ready = false; // strips choose their first picture themselves, which is no question yet
+  let ready = false; // strips choose their first image themselves, which is no request yet
   const pick = (slot) => (chosen) => {
     pair[slot] = chosen;
-    if (ready && pair.before && pair.after) retrieve(pair.before, pair.after, question({ words: "Of the two pictures above:" }));
+    if (ready && pair.before && pair.after) retrieve(pair.before, pair.after, question({ words: "Between the two images above:" }));
   };
-  const images = await picker({ run, chosen: address.image, signal, onpick: choose, label: "Start from" });
+  const images = await picker({ run, chosen: address.image, signal, onpick: choose, label: "Start image" });
   const before = await picker({ run, signal, onpick: pick("before"), label: "Before" });
   const after = await picker({ run, signal, onpick: pick("after"), label: "After" });
   ready = true;
   root.append(
-    lead("Transitions", "Press an action, and see what becomes of the picture; or show two pictures, and see which action it was."),
+    lead("Transitions", "Apply actions to an image, or infer the action between two images."),
     h("section", { class: "choose" }, images.element),
-    h("section", { class: "stage trio panel", "aria-label": "Pictures" }, h("div", { class: "pictures" }, rebuilt.element, now.element, truth.element)),
-    h("section", { class: "side panel" }, h("h2", {}, "Press an action"), h("div", { class: "actions" }, actions), h("div", { class: "tools" }, undo, reset)),
-    h("section", { class: "film panel", "aria-label": "History" }, h("h2", {}, "What happened"), history),
+    h("section", { class: "stage trio panel", "aria-label": "Images" }, h("div", { class: "pictures" }, rebuilt.element, now.element, truth.element)),
+    h("section", { class: "side panel" }, h("h2", {}, "Apply an action"), h("div", { class: "actions" }, actions), h("div", { class: "tools" }, undo, reset)),
+    h("section", { class: "film panel", "aria-label": "History" }, h("h2", {}, "History"), history),
     h("section", { class: "asked panel" },
-      h("h2", {}, "Which action was it?"),
-      h("p", { class: "quiet" }, "Choose two pictures, or ask about the last step above. That one of the actions made the second of the first is taken for granted: of any other two pictures the answer says nothing."),
+      h("h2", {}, "Action retrieval"),
+      h("p", { class: "quiet" }, "Choose two images, or use the last step above. The model assumes that one of its actions turns the first image into the second; for any other pair the answer is meaningless."),
       h("div", {}, h("h3", {}, "Before"), before.element), h("div", {}, h("h3", {}, "After"), after.element), h("div", { class: "tools" }, guess), answer));
 }
 

@@ -1,4 +1,4 @@
-// Traverse: move single codes of any model, and draw new pictures where it can.
+// Traverse: latent traversals of any model, and samples if it generates.
 
 import { ask, newest } from "../api.js";
 import { pairs, remember } from "../address.js";
@@ -12,19 +12,19 @@ const FIRST = 12;
 export async function show(root, { run, address, signal }) {
   const { shape } = run;
   const original = picture("Original", { shape });
-  const after = picture("From its codes", { shape, class: "main" });
-  const names = Array.from({ length: run.latent_count }, (_, i) => run.latent_names?.[i] ?? `code ${i + 1}`);
-  // Layers of a hierarchy stand apart, the top one first, and what says something in each.
+  const after = picture("Decoded", { shape, class: "main" });
+  const names = Array.from({ length: run.latent_count }, (_, i) => run.latent_names?.[i] ?? `latent ${i}`);
+  // Layers of a hierarchy are separate groups, the top one first, with active latents first.
   const groups = run.latent_layers.length
     ? run.latent_layers.map(({ name, latents, first }) => ({ layer: name, latents, first }))
     : [{ layer: "", latents: [...names.keys()], first: run.latent_count <= FIRST + 3 ? run.latent_count : FIRST }];
-  let [wanted, image] = [null, null];
+  let [requested, image] = [null, null];
   let own = [];
-  // A link may be older than the run, and name codes that it has no longer.
+  // A link may be older than the run and name latents that no longer exist.
   const known = new Set(Object.keys(names));
   let codes = Object.fromEntries(Object.entries(pairs(address.latents)).filter(([i]) => known.has(i)));
   let answered = {};
-  let told = null; // all codes of the last answer
+  let latest = null; // all latents of the last answer
   let controls = [];
   let ranges = null;
   const whole = run.capabilities.includes("quantizes") ? { kind: "ordinal", step: 1 } : {};
@@ -34,25 +34,25 @@ export async function show(root, { run, address, signal }) {
     signal,
     onanswer: async (answer, body) => {
       if (body.image !== image) return;
-      // Between two codes of a codebook there is nothing: what is said is what was answered.
+      // Codes of a codebook are discrete: the answer has the nearest ones.
       answered = Object.fromEntries(Object.keys(body.latents).map((i) => [i, answer.latents[i]]));
       if (body.latents === codes) {
         codes = answered;
         keep();
       }
       if (!ranges) build((ranges = answer.ranges));
-      told = answer.latents;
+      latest = answer.latents;
       update();
-      await after.show(answer.image, "The picture of these codes", Object.keys(body.latents).length ? "model" : "model, nothing moved");
-      speak(Object.keys(body.latents).map((i) => `${title(names[i])} ${short(answer.latents[i])}`).join(", ") || "Nothing is moved.");
+      await after.show(answer.image, "Image decoded from these latents", Object.keys(body.latents).length ? "model" : "model, no change");
+      speak(Object.keys(body.latents).map((i) => `${title(names[i])} ${short(answer.latents[i])}`).join(", ") || "No latent is changed.");
     },
     onerror: (error, body) => {
       notice(error.message);
-      if (body.image !== image || body.latents !== codes) return; // what was asked for since decides
+      if (body.image !== image || body.latents !== codes) return; // a newer request decides
       if (!Object.keys(codes).length) return;
-      // Back to what was last answered; where that is refused too, to nothing moved.
+      // Return to the last answer; if that is refused too, to no change.
       codes = answered;
-      if (error.status) { // none where the server does not answer: it is not asked again
+      if (error.status) { // 0 if the server does not answer; then it is not asked again
         answered = {};
         changed();
       } else {
@@ -62,17 +62,17 @@ export async function show(root, { run, address, signal }) {
     },
   });
 
-  /** The sliders are where the last answer has them. */
+  /** Set the sliders to the last answer. */
   function update() {
     const values = (list) => Object.fromEntries(list.map((value, i) => [i, value]));
-    for (const one of controls) one.update({ before: values(own), after: values(told ?? own), set: codes });
+    for (const one of controls) one.update({ before: values(own), after: values(latest ?? own), set: codes });
   }
 
   function build(ranges, all = groups.every(({ latents, first }) => first === latents.length)) {
     const slider = (i, layer) => ({ name: String(i), label: layer ? names[i].replace(`${layer}, `, "") : names[i], low: ranges[i][0], high: ranges[i][1], ...whole });
     const parts = groups.map(({ layer, latents, first }) => ({ layer, of: latents.length, shown: all ? latents : latents.slice(0, first) })).filter(({ shown }) => shown.length);
-    const legend = ({ layer, of, shown }) => (layer ? `${title(layer)}${shown.length < of ? `, ${shown.length} of ${of}` : ""}` : "Codes");
-    controls = parts.map((part) => sliders(part.shown.map((i) => slider(i, part.layer)), { onset, legend: legend(part), seen: "usually" }));
+    const legend = ({ layer, of, shown }) => (layer ? `${title(layer)}${shown.length < of ? `, ${shown.length} of ${of}` : ""}` : whole.kind ? "Codes" : "Latents");
+    controls = parts.map((part) => sliders(part.shown.map((i) => slider(i, part.layer)), { onset, legend: legend(part), range: "usual range", undo: "Reset" }));
     const more = !all && button(`Show all ${run.latent_count}`, () => { build(ranges, true); traverse({ image, latents: codes }); });
     side.replaceChildren(...controls.map((one) => one.element), h("div", { class: "tools" }, button("Reset", () => { codes = {}; changed(); }), more || ""));
   }
@@ -93,10 +93,10 @@ export async function show(root, { run, address, signal }) {
   }
 
   async function choose(chosen) {
-    wanted = chosen;
+    requested = chosen;
     try {
       const facts = await ask(`runs/${run.id}/images/${encodeURIComponent(chosen)}`, { signal });
-      if (wanted !== chosen) return;
+      if (requested !== chosen) return;
       image = chosen;
       own = facts.latents ?? [];
       await original.show(facts.original, "The original image");
@@ -107,23 +107,23 @@ export async function show(root, { run, address, signal }) {
   }
 
   const images = await picker({ run, chosen: address.image, signal, onpick: choose });
-  const stage = h("section", { class: "stage pair panel", "aria-label": "Pictures" }, h("div", { class: "pictures" }, original.element, after.element));
-  const said = run.concepts.length ? "One concept at a time, all others held, its effects too: what each alone looks like." : "A picture is a few numbers to the model. Move one, and see what it stands for.";
+  const stage = h("section", { class: "stage pair panel", "aria-label": "Images" }, h("div", { class: "pictures" }, original.element, after.element));
+  const said = run.concepts.length ? "Latent traversal: vary one concept with all others fixed, also its effects." : "Latent traversal: vary one latent with all others fixed.";
   root.append(lead("Traverse", said), h("section", { class: "choose" }, images.element), stage, side);
   if (run.capabilities.includes("generates")) root.append(samples(run, signal));
 }
 
-/** Pictures of nothing in particular, drawn from the prior. */
+/** Images sampled from the prior. */
 function samples(run, signal) {
   const grid = h("div", { class: "samples" });
-  const draw = async () => {
+  const sample = async () => {
     try {
       const { images } = await ask(`runs/${run.id}/sample`, { body: { count: 16, do: {} }, signal });
-      grid.replaceChildren(...(await Promise.all(images.map((url, i) => decoded(url, `New picture ${i + 1}`)))));
+      grid.replaceChildren(...(await Promise.all(images.map((url, i) => decoded(url, `Sample ${i + 1}`)))));
     } catch (error) {
       if (!signal.aborted) notice(error.message);
     }
   };
-  draw();
-  return h("section", { class: "film panel" }, h("h2", {}, "New pictures", button("Draw others", draw)), grid);
+  sample();
+  return h("section", { class: "film panel" }, h("h2", {}, "Samples", button("Sample again", sample)), grid);
 }
