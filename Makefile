@@ -1,9 +1,9 @@
-# Everything runs in .venv, which is made once and made anew when what it holds has changed.
+# Everything runs in .venv, which is made again when its requirements change.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint browser prove bench clean
+.PHONY: demo test pytest lint browser prove bench clean
 .DEFAULT_GOAL := demo
 
 # torch comes first and pinned: a bare "torch" would bring gigabytes of CUDA.
@@ -30,10 +30,14 @@ browser:
 	|| { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
 	|| echo "no browser: the page's tests are skipped; for them, apt-get install chromium"
 
-test: lint browser
-	$(BIN)/pytest -n 2
+test: $(READY) browser
+	@$(MAKE) --no-print-directory -j2 lint pytest
 
-# Proofs that take minutes: survival of kills, exact resume over many of them.
+pytest: $(READY)
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+# What takes minutes: many kills and exact resume after each, every option of every model, studies
+# end to end, and that no test of an earlier tree is lost.
 prove: $(READY)
 	$(BIN)/pytest -m slow
 

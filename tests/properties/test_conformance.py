@@ -1,14 +1,12 @@
-"""Every registered model keeps the contract, with every choice its constructor offers."""
+"""Conformance: every registered model keeps the contract with every option of its constructor."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 import pytest
-import torch
 
 from disentwine.data import Arrays, Pendulum
 from disentwine.errors import UsageError
@@ -32,7 +30,7 @@ FURTHER: dict[str, list[dict[str, Any]]] = {
     "causal-wae": [{"decode_roots": False}, {"edges": ()}],
     "beta-vae": [{"capacity": 5.0, "warm_up_steps": 5}, {"beta": 0.0}],
 }
-"""Choices that a constructor's types do not tell."""
+"""Choices beyond the literal arguments of a constructor."""
 
 SMALL: dict[str, dict[str, Any]] = {
     name: {"layers": (4, 3), "hidden": (12, 8)} for name in ("hierarchical-vae", "ladder-vae")
@@ -43,7 +41,7 @@ SMALL["causal-wae"] = SMALL["causal-wae/layered"] | {"dimensions": 2}
 SMALL["vq-vae"] = {"codes": 8, "dimensions": 4, "width": 8}
 SMALL["mcq-vae"] = SMALL["vq-vae"]
 SMALL["ct-vae"] = SMALL["vq-vae"] | {"layer_width": 8, "hidden": 4}
-"""What makes models small that are large by default, or spares them the learning of a graph."""
+"""Options that make large models small, or give the graph that would be learnt."""
 
 FURTHER["ct-vae"] = [{"joint": True, "two_way": True}]
 
@@ -51,11 +49,11 @@ QUANTIZED = ("reconstruction", "commitment", "codebook")
 TRANSITION = ("l_x", "l_id_y", "l_id_m", "l_y", "l_a", "kl", "l_m", "l_dep")
 
 SPARED = {"causal-wae": ("network",), "causal-wae/layered": ("network",)}
-"""Arguments whose options others are walked with, which are built of the same parts."""
+"""Arguments whose options are checked with another model, built of the same parts."""
 
 
 def estimated(name: str, options: dict[str, Any]) -> tuple[str, ...]:
-    """Terms whose gradient passes straight through a choice, or stops at a code."""
+    """Terms whose gradient is a straight-through estimate, or stops at a code."""
     if not name.endswith(("vq-vae", "mcq-vae", "ct-vae")):
         return ()
     averaged = options.get("codebook_training") == "ema"
@@ -65,42 +63,42 @@ def estimated(name: str, options: dict[str, Any]) -> tuple[str, ...]:
     return own + TRANSITION if options.get("joint") else TRANSITION
 
 
-def choices(name: str) -> list[dict[str, Any]]:
-    """The defaults, each option of a literal argument, and those listed above."""
+def literal_choices(name: str) -> list[dict[str, Any]]:
+    """Each option of a literal argument that is not its default."""
     parameters = inspect.signature(MODELS[name], eval_str=True).parameters
     return [
-        {},
-        *(
-            {argument: option}
-            for argument, parameter in parameters.items()
-            if argument not in SPARED.get(name, ())
-            if getattr(parameter.annotation, "__origin__", None) is Literal
-            for option in parameter.annotation.__args__
-            if option != parameter.default
-        ),
-        *FURTHER.get(name, []),
+        {argument: option}
+        for argument, parameter in parameters.items()
+        if argument not in SPARED.get(name, ())
+        if getattr(parameter.annotation, "__origin__", None) is Literal
+        for option in parameter.annotation.__args__
+        if option != parameter.default
     ]
 
 
+def choices(name: str) -> list[dict[str, Any]]:
+    """The defaults, each option of a literal argument, and those listed above."""
+    return [{}, *literal_choices(name), *FURTHER.get(name, [])]
+
+
 CASES = [
-    (name, options, shape)
+    pytest.param(
+        name,
+        options,
+        shape,
+        marks=pytest.mark.slow if options in literal_choices(name) else (),
+    )
     for name in MODELS
     for options in choices(name)
     for shape in (SHAPES if not options else SHAPES[-1:])
 ]
 """Every model on every shape, and each of its further choices on one."""
 
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+LITERAL = [(name, options) for name in MODELS for options in literal_choices(name)]
 
 
-def pictures(image_shape: tuple[int, int, int]) -> Arrays:
-    """A data set that fixes everything a model may take from one."""
+def random_images(image_shape: tuple[int, int, int]) -> Arrays:
+    """A dataset that determines everything a model may take from one."""
     rng = np.random.default_rng(0)
     return Arrays(
         images=rng.integers(0, 256, (60, *image_shape), dtype=np.uint8),
@@ -110,18 +108,35 @@ def pictures(image_shape: tuple[int, int, int]) -> Arrays:
     )
 
 
-@pytest.mark.parametrize(("name", "options", "image_shape"), CASES, ids=str)
-def test_the_contract_is_kept(
-    name: str, options: dict[str, Any], image_shape: tuple[int, int, int]
+def check(
+    name: str,
+    options: dict[str, Any],
+    image_shape: tuple[int, int, int],
+    *,
+    finite_differences: bool = True,
 ) -> None:
     acts = "actions" in MODELS[name].fixed_by_data
-    dataset = small_grid(image_shape) if acts else pictures(image_shape)
+    dataset = small_grid(image_shape) if acts else random_images(image_shape)
     check_model(
         lambda: MODELS[name].for_data(dataset, **(SMALL.get(name, {}) | options)),
         image_shape=image_shape,
         factors=len(NAMES),
         estimated=estimated(name, options),
+        finite_differences=finite_differences,
     )
+
+
+@pytest.mark.parametrize(("name", "options", "image_shape"), CASES, ids=str)
+def test_the_contract_is_kept(
+    name: str, options: dict[str, Any], image_shape: tuple[int, int, int]
+) -> None:
+    check(name, options, image_shape)
+
+
+@pytest.mark.parametrize(("name", "options"), LITERAL, ids=str)
+def test_every_literal_option_keeps_the_contract(name: str, options: dict[str, Any]) -> None:
+    """All but its gradients against finite differences, which `make prove` compares."""
+    check(name, options, SHAPES[-1], finite_differences=False)
 
 
 def test_the_choices_are_found() -> None:

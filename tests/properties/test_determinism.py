@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,60 +19,25 @@ from disentwine.data import Arrays
 from disentwine.models import MODELS
 from disentwine.runs.fit import fit
 
-PROGRAM = """
-import hashlib, json, sys
-import safetensors.torch
-from disentwine.data import Arrays, Pendulum
-from disentwine.models import MODELS
-from disentwine.testing import small_grid
-from disentwine.runs.fit import fit
-from disentwine.core.random import fixed_noise
-
-seed = int(sys.argv[1])
-pendulum = Pendulum(size=32)
-some = slice(0, 28 * 87, 29)  # a grid of 28 angles and 3 lights
-pendulum = Arrays(
-    images=pendulum.images[some],
-    factors=pendulum.factors[some],
-    names=pendulum.names,
-    edges=list(pendulum.graph.edges),
-)
-digests = {}
-for name, cls in MODELS.items():
-    acts = "actions" in cls.fixed_by_data
-    dataset = small_grid((16, 16, 1)) if acts else pendulum
-    options = {"pretraining": 1} if acts else {}
-    with fixed_noise(seed):
-        model = cls.for_data(dataset, **options)
-    fit(model, dataset, steps=3, save_every=3, batch_size=16, threads=1, seed=seed)
-    weights = {k: v.contiguous() for k, v in model.state_dict().items()}
-    digests[name] = hashlib.sha256(safetensors.torch.save(weights)).hexdigest()
-print(json.dumps(digests))
-"""
-
-
-def start(seed: int, *, hash_seed: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(seed)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONHASHSEED": hash_seed},
-    )
-
-
-def digests(process: subprocess.Popen[str]) -> dict[str, str]:
-    answer, _ = process.communicate(timeout=280)
-    assert process.returncode == 0
-    return dict(json.loads(answer))
+WORKER = Path(__file__).with_name("determinism_worker.py")
 
 
 def test_every_model_is_the_same_in_two_processes() -> None:
-    processes = [start(0, hash_seed="1"), start(0, hash_seed="2"), start(1, hash_seed="1")]
-    first, second, other = map(digests, processes)
-    assert set(first) == set(MODELS)
-    assert first == second
+    """Strings have another hash in the other process, and so sets another order."""
+    process = subprocess.Popen(
+        [sys.executable, str(WORKER), "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONHASHSEED": "2"},
+    )
+    digests = runpy.run_path(str(WORKER))["digests"]
+    here, other_seed = digests(0), digests(1)
+    answer, _ = process.communicate(timeout=280)
+    assert process.returncode == 0
+    assert set(here) == set(MODELS)
+    assert here == json.loads(answer)
     for name in MODELS:
-        assert first[name] != other[name], f"{name} ignores its seed"
+        assert here[name] != other_seed[name], f"{name} ignores its seed"
 
 
 @pytest.mark.parametrize("fails", [False, True])

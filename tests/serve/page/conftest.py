@@ -30,6 +30,13 @@ MISSING = "the page's tests need a browser: apt-get install chromium, or install
 PATIENCE = 60_000  # milliseconds; a machine may be busy, and a test that passes does not wait
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One process has all tests of the page, and so one browser (`pytest --dist loadgroup`)."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("page"))
+
+
 class Shifts(Model):
     """Actions whose effect is known to the pixel: a picture moves to the right or to the left."""
 
@@ -77,13 +84,13 @@ def small_layered(pendulum: data.Pendulum) -> LayeredCausalVAE:
     return model
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
     """A causal run good enough to be believed, a poor one, one without concepts, one with actions, one
     with a codebook.
 
-    Made once, also where several processes share the tests. What stays no longer than a module: the
-    toy among the models, and the browser's event loop, in which no other could run.
+    Made once, also where several processes share the tests. The toy among the models and the browser's
+    event loop, in which no other loop could run, end with this folder's tests.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "page-runs"
@@ -106,7 +113,7 @@ def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
     del MODELS["shifts"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def address(page_runs: list[Path]) -> Iterator[str]:
     """Where the page is."""
     listener = listen("127.0.0.1", 0)
@@ -122,7 +129,7 @@ def address(page_runs: list[Path]) -> Iterator[str]:
     listener.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def run_ids(address: str) -> dict[str, str]:
     """The id of each run, by name."""
     with urlopen(f"{address}/api/runs") as answer:
@@ -155,7 +162,7 @@ def hold() -> Callable[..., Callable[..., None]]:
     return hold
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     """Debian's Chromium or Chrome; nothing is downloaded. In CI, to have none is a failure."""
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)

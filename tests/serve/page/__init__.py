@@ -1,0 +1,1 @@
+"""A package, so that one browser and one server are for all tests in it."""
