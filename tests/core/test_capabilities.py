@@ -13,11 +13,9 @@ from disentwine.core.capabilities import (
     DiscriminatorTraining,
     Generates,
     capabilities,
-    discriminator_parameters,
-    frozen,
-    own_parameters,
 )
 from disentwine.core.model import Batch, Losses
+from disentwine.training.optimizers import discriminator_parameters, frozen, own_parameters
 
 
 class Network(nn.Module):

@@ -8,10 +8,10 @@ from contextlib import suppress
 import pytest
 import torch
 
-from disentwine.core.random import drawing, fixed_noise
+from disentwine.core.random import seeded, fixed_noise
 
 
-@pytest.mark.parametrize("noise", [fixed_noise, drawing])
+@pytest.mark.parametrize("noise", [fixed_noise, seeded])
 def test_a_seed_repeats_and_the_callers_generator_is_unchanged(noise) -> None:
     torch.manual_seed(5)
     before = torch.get_rng_state()
@@ -24,7 +24,7 @@ def test_a_seed_repeats_and_the_callers_generator_is_unchanged(noise) -> None:
         assert not torch.equal(torch.rand(4), first)
 
 
-@pytest.mark.parametrize("noise", [fixed_noise, drawing])
+@pytest.mark.parametrize("noise", [fixed_noise, seeded])
 def test_the_callers_generator_is_unchanged_after_an_error(noise) -> None:
     before = torch.get_rng_state()
     with suppress(KeyError), noise(3):
@@ -37,7 +37,7 @@ def test_without_a_seed_noise_differs_and_the_generator_is_unchanged() -> None:
     before = torch.get_rng_state()
     samples = []
     for _ in range(2):
-        with drawing(None):
+        with seeded(None):
             samples.append(torch.rand(4))
     assert not torch.equal(*samples)
     assert torch.equal(torch.get_rng_state(), before)
@@ -48,7 +48,7 @@ def test_threads_sample_one_after_another() -> None:
     answers: list[torch.Tensor] = []
 
     def sample() -> None:
-        with drawing(3):
+        with seeded(3):
             answers.append(torch.cat([torch.rand(1) for _ in range(200)]))
 
     threads = [threading.Thread(target=sample) for _ in range(4)]
