@@ -1,12 +1,15 @@
 """The Python of the guides runs as written, with shorter trainings and fewer pixels and codes."""
 
 import re
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from disentwine.testing import check_model
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -185,3 +188,12 @@ def test_the_python_of_readme_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def knows_the_graph(names: dict[str, Any]) -> bool:
     return bool(names["model"].graph.edges)
+
+
+def test_the_model_of_contributing_keeps_the_contract() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    block = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)[0]
+    names: dict[str, Any] = {"__name__": "contributing"}
+    exec(compile(textwrap.dedent(block), "CONTRIBUTING.md", "exec"), names)
+    shape = (8, 8, 1)
+    check_model(lambda: names["MyVAE"](image_shape=shape, latent=2), image_shape=shape)
