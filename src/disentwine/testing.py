@@ -1,4 +1,4 @@
-"""What every model must keep, as one function for people who add a model."""
+"""The contract of models as one check, for people who add a model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from disentwine.training.optimizers import discriminator_parameters, frozen, own
 Build = Callable[[], Model]
 IMAGES = 3
 LATE = 10**9
-"""A step at which every schedule has come to its end."""
+"""A step after the end of every schedule."""
 
 
 def check_model(
@@ -35,14 +35,14 @@ def check_model(
     estimated: Collection[str] = (),
     finite_differences: bool = True,
 ) -> None:
-    """Hold a model to the contract; raises `AssertionError` with the first promise it breaks.
+    """Check a model against the contract; raises `AssertionError` for the first promise it breaks.
 
     Arguments:
-        build: makes the model, anew at each call.
+        build: makes a new model at each call.
         image_shape: (height, width, channels) of the images it is for.
         factors: columns of the labels that its loss reads.
-        estimated: loss terms, the discriminator's among them, whose gradient is an estimator by design,
-            such as a straight-through one, and can therefore not be held against finite differences.
+        estimated: loss terms, also of the discriminator, whose gradient is an estimator by design, such
+            as a straight-through one, so that it differs from finite differences.
         finite_differences: compare the gradients of the other terms with finite differences, which
             takes longer than all other checks together.
 
@@ -66,7 +66,7 @@ def check_model(
 
 
 def small_grid(image_shape: tuple[int, int, int]) -> Dataset:
-    """Random images of two factors that take steps, for models that learn actions.
+    """Random images on a grid of two ordinal factors, for models that learn actions.
 
     >>> small_grid((8, 8, 1))
     Arrays(64 images of 8x8x1; size, colour)
@@ -91,7 +91,7 @@ def _batch(model: Model, image_shape: tuple[int, int, int], factors: int) -> Bat
 
 
 def _each(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
-    """The batch with all its tensors changed."""
+    """The batch with a function applied to all its tensors."""
     tensors = {name: part for name, part in batch._asdict().items() if isinstance(part, Tensor)}
     changed: dict[str, Any] = {name: change(part) for name, part in tensors.items()}
     return batch._replace(**changed)
@@ -107,7 +107,7 @@ def _close(a: Tensor, b: Tensor, *, tolerance: float) -> bool:
 
 
 def _losses(model: Model) -> dict[str, str]:
-    """The methods that training calls, and what to call them in a sentence."""
+    """The loss methods, and their names in a message."""
     own = {"loss": "loss"}
     return (
         own | {"discriminator_loss": "discriminator's loss"}
@@ -117,7 +117,7 @@ def _losses(model: Model) -> dict[str, str]:
 
 
 def _loss(model: Model, batch: Batch, method: str = "loss") -> Losses:
-    """The loss with noise that is the same every time."""
+    """The loss, with the same noise every time."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         losses: Losses = getattr(model, method)(batch)
@@ -195,7 +195,7 @@ def _check_terms(losses: Losses, n: int, what: str) -> None:
 
 def _check_gradients(build: Build, batch: Batch) -> None:
     model = build().train()
-    # Images are learnt before actions, and may be left alone then.
+    # Images are learned before actions, perhaps only then.
     stages = [batch] if batch.action is None else [batch, batch._replace(y=None, action=None)]
     for (method, what), seen in product(_losses(model).items(), stages):
         with frozen(_others(model, method)):
@@ -252,18 +252,18 @@ def _check_images(model: Model, x: Tensor) -> None:
 
 
 def _check_decoded_images(model: Model, image_shape: tuple[int, int, int]) -> None:
-    pictures = np.random.default_rng(0).integers(0, 256, (IMAGES, *image_shape), dtype=np.uint8)
-    x = torch.from_numpy(pictures).permute(0, 3, 1, 2) / 255
+    arrays = np.random.default_rng(0).integers(0, 256, (IMAGES, *image_shape), dtype=np.uint8)
+    x = torch.from_numpy(arrays).permute(0, 3, 1, 2) / 255
     codes, images = model.represent(x), model.reconstruct(x).permute(0, 2, 3, 1)
     for shown, wanted_codes, wanted_images in (
-        (pictures, codes, images),
-        (pictures[0], codes[0], images[0]),
+        (arrays, codes, images),
+        (arrays[0], codes[0], images[0]),
     ):
-        what = "a stack of uint8 pictures" if shown.ndim == 4 else "one uint8 picture"
+        what = "a stack of uint8 images" if shown.ndim == 4 else "one uint8 image"
         answer = model.represent(shown)
         _promise(
             isinstance(answer, np.ndarray)
-            # Of one image sums are rounded otherwise than of many, which readings in steps enlarge.
+            # Sums over one image are rounded differently than over many; quantized codes enlarge that.
             and _close(torch.from_numpy(answer), wanted_codes, tolerance=1e-3),
             f"represent answers {what} unlike the tensor of the same images",
         )
@@ -310,12 +310,12 @@ def _check_double(
 
 
 def _check_slope(term: _Term, what: str) -> None:
-    learnt = {name: p for name, p in term.named_parameters() if p.requires_grad}
+    trained = {name: p for name, p in term.named_parameters() if p.requires_grad}
 
     def value(*parameters: Tensor) -> Tensor:
-        return functional_call(term, dict(zip(learnt, parameters, strict=True)), ())  # type: ignore[no-any-return]
+        return functional_call(term, dict(zip(trained, parameters, strict=True)), ())  # type: ignore[no-any-return]
 
-    values = tuple(p.detach().clone().requires_grad_() for p in learnt.values())
+    values = tuple(p.detach().clone().requires_grad_() for p in trained.values())
     try:
         # A step ten times smaller than usual: among many thousand units one may be at its kink.
         gradcheck(value, values, eps=1e-7, fast_mode=True, check_undefined_grad=False)

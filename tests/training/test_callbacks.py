@@ -14,7 +14,7 @@ from disentwine.errors import CheckpointError
 from disentwine.models import LadderVAE
 from disentwine.runs.checkpoint import checkpoint_path, load_checkpoint
 from disentwine.runs.run import load_run
-from disentwine.training.callbacks import Average
+from disentwine.training.callbacks import Average, Callback
 from disentwine.training.options import TrainingOptions
 from disentwine.training.trainer import Trainer
 
@@ -127,3 +127,92 @@ def test_a_checkpoint_without_own_weights_is_refused(
     trainer = Trainer(build(), pictures, options, seed=0)
     with pytest.raises(CheckpointError, match="does not fit"):
         trainer.restore(load_checkpoint(path), path)
+
+
+class Counter(Callback):
+    """Counts the updates, and draws random numbers in every event."""
+
+    name = "counter"
+
+    def __init__(self) -> None:
+        self.updates = 0
+        self.noise = torch.zeros(2)
+        self.events: list[str] = []
+
+    def _note(self, event: str) -> None:
+        torch.rand(3)
+        self.events.append(event)
+
+    def on_begin(self, model: Any, dataset: Any) -> None:
+        self._note("begin")
+
+    def on_update(self, step: int) -> None:
+        self._note("update")
+        self.updates += 1
+        self.noise = self.noise + step
+
+    def on_log(self, step: int, kind: str, values: Any) -> None:
+        self._note(kind)
+
+    def on_validate(self, step: int, scores: Any) -> None:
+        self._note("validate")
+
+    def on_save(self, model: Any, step: int) -> None:
+        self._note("save")
+
+    def on_end(self, model: Any, step: int) -> None:
+        self._note("end")
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {"noise": self.noise}
+
+    def state(self) -> dict[str, Any]:
+        return {"updates": self.updates}
+
+    def restore(self, tensors: Any, state: Any) -> None:
+        self.noise, self.updates = tensors["noise"], state["updates"]
+
+
+def test_callbacks_are_called_in_order_and_change_nothing(
+    tmp_path: Path, train: Any, uninterrupted: dict[str, str], fingerprint: Any
+) -> None:
+    counter = Counter()
+    train(tmp_path / "run", callbacks=[counter])
+    assert counter.updates == 13
+    assert counter.events[:4] == ["begin", "validation", "validate", "save"]
+    assert counter.events[4:8] == ["update", "update", "update", "train"]
+    assert counter.events[-4:] == ["validation", "validate", "save", "end"]
+    found = fingerprint(tmp_path / "run")
+    for name in ("weights.safetensors", "metrics.jsonl"):
+        assert found[name] == uninterrupted[name]
+
+
+def test_the_state_of_a_callback_is_resumed_exactly(
+    tmp_path: Path, train: Any, fingerprint: Any, after_update: Any
+) -> None:
+    train(tmp_path / "whole", callbacks=[Counter()])
+
+    def fail() -> None:
+        raise KeyError
+
+    after_update({6: fail})
+    with pytest.raises(KeyError):
+        train(tmp_path / "broken", callbacks=[Counter()])
+    resumed = Counter()
+    train(tmp_path / "broken", callbacks=[resumed])
+    assert resumed.updates == 13
+    assert resumed.noise.tolist() == [sum(range(1, 14))] * 2
+    assert fingerprint(tmp_path / "broken") == fingerprint(tmp_path / "whole")
+
+
+def test_a_checkpoint_of_a_callback_that_is_missing_is_refused(
+    tmp_path: Path, train: Any, after_update: Any
+) -> None:
+    def fail() -> None:
+        raise KeyError
+
+    after_update({6: fail})
+    with pytest.raises(KeyError):
+        train(tmp_path / "run", callbacks=[Counter()])
+    with pytest.raises(CheckpointError, match=r"counter\.noise.*not part of a training"):
+        train(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""Training plans: the stages of a training, their samplers and batches."""
+"""Training plans: stages, their samplers and batches; warnings about a training."""
 
 from __future__ import annotations
 
@@ -85,3 +85,29 @@ class TrainingSettings(Protocol):
 
     @property
     def patience(self) -> int | None: ...
+
+
+def unfinished_warm_up(
+    options: TrainingSettings,
+    warm_up_steps: int | None,
+    *,
+    start: float | None = None,
+    end: float = 1.0,
+) -> list[str]:
+    """A warning where a training ends before the warm-up of the KL divergence does.
+
+    Arguments:
+        options: of the training.
+        warm_up_steps: updates over which the weight of the KL divergence changes.
+        start: its first value; 0 if none is given.
+        end: its last value.
+    """
+    if options.steps >= (warm_up_steps or 0):
+        return []
+    outcome = (
+        "never falls to its last value" if (start or 0) > end else "never reaches its full value"
+    )
+    return [
+        f"training.steps={options.steps} are fewer than model.warm_up_steps={warm_up_steps}: the weight "
+        f"of the KL divergence {outcome}; give more steps, or a shorter warm-up"
+    ]

@@ -24,24 +24,3 @@ def linear(step: int, *, start: float | None = None, end: float, steps: int | No
     if steps is None or step >= steps:
         return end
     return start + (end - start) * step / steps
-
-
-def unfinished_warm_up(
-    steps: int, warm_up_steps: int | None, *, start: float | None = None, end: float = 1.0
-) -> list[str]:
-    """A warning where a training ends before its warm-up of the KL divergence does.
-
-    >>> unfinished_warm_up(100, 200)[0][:67]
-    'training.steps=100 are fewer than model.warm_up_steps=200: the weig'
-    >>> unfinished_warm_up(100, None)
-    []
-    """
-    if steps >= (warm_up_steps or 0):
-        return []
-    outcome = (
-        "never falls to its last value" if (start or 0) > end else "never reaches its full value"
-    )
-    return [
-        f"training.steps={steps} are fewer than model.warm_up_steps={warm_up_steps}: the weight of "
-        f"the KL divergence {outcome}; give more steps, or a shorter warm-up"
-    ]

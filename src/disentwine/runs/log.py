@@ -1,4 +1,4 @@
-"""The metric log: JSON lines that hold no clock, so that equal runs have equal logs."""
+"""The metric log: JSON lines without times, so that equal runs have equal logs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from disentwine.runs.storage import storage_errors
 
 
 class MetricLog:
-    """Append-only records of a run, mirrored to TensorBoard where that is installed.
+    """Append-only records of a run, also written to TensorBoard if it is installed.
 
     Arguments:
         path: the JSON lines file.
-        length: bytes to keep of an earlier session's log; what it wrote after its last
-            checkpoint will be written again.
+        length: bytes of an earlier session's log to keep; records after its last checkpoint are
+            written again.
         tensorboard: folder of the event files.
         step: the step at which this session starts.
     """
@@ -54,7 +54,7 @@ class MetricLog:
                     self.events.add_scalar(f"{kind}/{name}", value, step)
 
     def sync(self) -> int:
-        """Wait until the disk has every record; returns the log's length in bytes."""
+        """Wait until every record is on the disk; returns the log's length in bytes."""
         with storage_errors(self.path):
             os.fsync(self.file.fileno())
         return self.file.tell()
@@ -69,7 +69,7 @@ class MetricLog:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The records of a log; a last line that a killed process left half-written is passed over."""
+    """The records of a log; a half-written last line of a killed process is skipped."""
     if not path.exists():
         return []
     records = []
@@ -86,5 +86,5 @@ def _event_writer(folder: Path, step: int) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    # What was recorded at `step` itself is part of the checkpoint and will not be written again.
+    # Records of `step` itself are part of the checkpoint and are not written again.
     return SummaryWriter(str(folder), purge_step=step + 1)

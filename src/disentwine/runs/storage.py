@@ -1,4 +1,4 @@
-"""Files that are either wholly there or not there at all, whenever the machine stops."""
+"""Atomic writes of files and folders; errors of the disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HALF_WRITTEN = ".half-written-"
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn what a disk can answer into one line with a remedy."""
+    """Turn errors of writing into one line with a remedy."""
     try:
         yield
     except OSError as error:
@@ -41,7 +41,7 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading_errors(path: Path) -> Iterator[None]:
-    """The same for whoever only reads."""
+    """Turn errors of reading into one line with a remedy."""
     try:
         yield
     except OSError as error:
@@ -52,7 +52,7 @@ def reading_errors(path: Path) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> Path:
-    """Create a folder and its parents, or keep the one that is there."""
+    """Create a folder and its parents, or keep the existing one."""
     with storage_errors(path):
         path.mkdir(parents=True, exist_ok=True)
     return path
@@ -68,7 +68,7 @@ def sync_folder(path: Path) -> None:
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Write a new file and wait until the disk has it."""
+    """Write a new file and wait until it is on the disk."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()
@@ -76,7 +76,7 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
-    """Replace a file in one instant: readers see the old content or the new, never a part."""
+    """Replace a file atomically: readers see the old content or the new, never a part."""
     half = path.with_name(f"{HALF_WRITTEN}{uuid4().hex}")
     with storage_errors(path):
         try:
@@ -88,7 +88,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 
 def write_folder_atomically(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder of files so that it appears complete, or not at all."""
+    """Write a folder of files atomically: it appears complete or not at all."""
     half = path.with_name(f"{HALF_WRITTEN}{uuid4().hex}")
     with storage_errors(path):
         try:
@@ -105,14 +105,14 @@ def write_folder_atomically(path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder so that no half-removed one is ever found under its name."""
+    """Remove a folder atomically: no half-removed one is ever found under its name."""
     doomed = path.with_name(f"{HALF_WRITTEN}{uuid4().hex}")
     path.rename(doomed)
     shutil.rmtree(doomed, ignore_errors=True)
 
 
 def sweep_half_written(folder: Path) -> None:
-    """Remove what a killed process left behind."""
+    """Remove half-written files of killed processes."""
     for leftover in folder.glob(f"{HALF_WRITTEN}*"):
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 

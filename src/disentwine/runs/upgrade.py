@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 FORMAT = 2
-"""Format of the checkpoints that are written. Older ones are upgraded when they are read."""
+"""Format of new checkpoints. Older ones are upgraded when they are read."""
 
 Build = Callable[[dict[str, Any]], Any]
 

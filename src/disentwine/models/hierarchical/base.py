@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from disentwine.core.model import Batch, Losses, Model
-from disentwine.core.plan import TrainingSettings
+from disentwine.core.plan import TrainingSettings, unfinished_warm_up
 from disentwine.core.types import Count, NonNegativeInt
 from disentwine.errors import UsageError
 from disentwine.losses.elbo import (
@@ -21,7 +21,7 @@ from disentwine.losses.elbo import (
     importance_weighted_bound,
     kl_between_gaussians,
 )
-from disentwine.losses.schedules import linear, unfinished_warm_up
+from disentwine.losses.schedules import linear
 from disentwine.nn.distributions import DiagonalGaussian, Likelihood
 from disentwine.nn.encoders import ImageShape, Network
 from disentwine.nn.images import accepts_images, as_latents, check_count, evaluation_mode
@@ -118,7 +118,7 @@ class HierarchicalModel(Model):
 
     def check_training(self, options: TrainingSettings) -> list[str]:
         """Warnings where the training ends before the warm-up."""
-        own = unfinished_warm_up(options.steps, self.warm_up_steps)
+        own = unfinished_warm_up(options, self.warm_up_steps)
         return [*own, *super().check_training(options)]
 
     @abstractmethod

@@ -66,7 +66,7 @@ def pair_stages(
         x, y, action = validation[:MOST_VALIDATION].T
         model.match(dataset.images[x], dataset.images[y], action)
 
-    # Rollouts also while single actions are learned: or the scores before and after would be of
+    # Rollouts also while pairs are learned: or the scores before and after would be of
     # different losses.
     rollouts = Rollouts(validation).sample(
         validation[:MOST_VALIDATION], length=length, rng=np.random.default_rng(0)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from disentwine.core.model import Batch, ForData, Losses
-from disentwine.core.plan import TrainingSettings
+from disentwine.core.plan import TrainingSettings, unfinished_warm_up
 from disentwine.core.types import Count, NonNegative, NonNegativeInt
 from disentwine.errors import UsageError
 from disentwine.losses.elbo import kl_to_standard_normal
-from disentwine.losses.schedules import linear, unfinished_warm_up
+from disentwine.losses.schedules import linear
 from disentwine.models.vae.vae import LatentModel
 from disentwine.nn.distributions import Likelihood
 from disentwine.nn.encoders import ImageShape, Network
@@ -71,9 +71,7 @@ class BetaVAE(LatentModel):
 
     def check_training(self, options: TrainingSettings) -> list[str]:
         """Warnings where the training ends before the warm-up."""
-        own = unfinished_warm_up(
-            options.steps, self.warm_up_steps, start=self.start_beta, end=self.beta
-        )
+        own = unfinished_warm_up(options, self.warm_up_steps, start=self.start_beta, end=self.beta)
         return [*own, *super().check_training(options)]
 
     def loss(self, batch: Batch) -> Losses:

@@ -1,4 +1,4 @@
-"""DC-IGN: weak supervision by batches in which one factor varies and the others are held."""
+"""DC-IGN: weak supervision by batches in which one factor varies, the others fixed."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from disentwine.nn.encoders import ImageShape, Network
 
 
 class DCIGN(LatentModel):
-    r"""A VAE that is told which factor varies in a batch: the codes $z_i$ of the factors that do not
-    are replaced by their mean $\bar z_i$ over the batch before they are decoded (section 3.1), and instead
-    of the decoder's gradient they get $\eta\,(z_i - \bar z_i)$ (section 3.2), which is that of
+    r"""VAE with batches in which one factor varies. The latents $z_i$ of the fixed factors are replaced
+    by their mean $\bar z_i$ over the batch before decoding (section 3.1), and get the gradient
+    $\eta\,(z_i - \bar z_i)$ in place of the decoder's (section 3.2), which is that of
     $\frac{\eta}{2} \|z_i - \bar z_i\|^2$.
 
-    No value of any factor is used, only whether it is the same in all of a batch. Where all factors
-    vary, as in validation, this is the evidence lower bound.
+    The values of factors are not used, only whether they are the same in the whole batch. Where all
+    factors vary, as in validation, the loss is the evidence lower bound.
 
     Reference: Deep Convolutional Inverse Graphics Network, T. Kulkarni, W. Whitney, P. Kohli and
     J. Tenenbaum, 2015.
 
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
-        varied: columns of the factors that take turns in varying; `for_data` takes all of them, or
-            those without causes where the graph is known, as effects cannot be held.
-        dimensions: of the code, for each factor.
-        invariance: $\eta$, how strongly codes of held factors are pulled to their mean.
+        varied: columns of the factors of which one varies in a batch; `for_data` takes all of them, or
+            those without causes where the graph is known, as effects cannot be fixed.
+        dimensions: latents per factor.
+        invariance: $\eta$, weight of the pull of latents of fixed factors to their mean.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
     >>> model = DCIGN(image_shape=(16, 16, 1), varied=(0, 1))
-    >>> u = torch.tensor([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]])  # the second factor is held
-    >>> model.held(u)
+    >>> u = torch.tensor([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]])  # the second factor is fixed
+    >>> model.fixed(u)
     tensor([False,  True])
     """
 
@@ -78,7 +78,7 @@ class DCIGN(LatentModel):
         varied = [i for i, name in enumerate(names) if graph is None or not graph.in_degree(name)]
         if not varied:
             raise DataError(
-                "the data set names no factors, and DC-IGN must know which of them varies in a "
+                "the data set names no factors, and DC-IGN needs to know which of them varies in a "
                 "batch: give a table of factors, or train 'vae', which needs none"
             )
         return {"image_shape": dataset.image_shape, "varied": tuple(varied)}
@@ -104,26 +104,26 @@ class DCIGN(LatentModel):
         train.warn_of_few([dataset.names[column] for column in self.varied])
         return (Stage("one factor varies", 0, train, dataset.split["validation"]),)
 
-    def held(self, u: Tensor) -> Tensor:
-        """Which dimensions of the code belong to factors that are the same in all of a batch, (d,).
+    def fixed(self, u: Tensor) -> Tensor:
+        """Which latents belong to factors that are the same in the whole batch, (d,).
 
         Arguments:
-            u: (n, k) factors; one that is missing is not known to be held.
+            u: (n, k) factors; a missing value counts as varying.
         """
         columns = u[:, list(self.varied)]
         return (columns == columns[:1]).all(0).repeat_interleave(self.dimensions)
 
     def loss(self, batch: Batch) -> Losses:
-        """Reconstruction from clamped codes and divergence in nats, and the pull to the mean."""
+        """Reconstruction from clamped latents and KL divergence in nats, and the pull to the mean."""
         q = self.posterior(batch.x)
         z = q.sample()
-        held, mean = self.held(batch.u), z.mean(0)
-        clamped = torch.where(held, mean.detach(), z)
+        fixed, mean = self.fixed(batch.u), z.mean(0)
+        clamped = torch.where(fixed, mean.detach(), z)
         return Losses(
             {
                 "reconstruction": -self.reconstruction_log_likelihood(batch.x, clamped),
                 "kl": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
-                "invariance": 0.5 * ((z - mean).square() * held).sum(1),
+                "invariance": 0.5 * ((z - mean).square() * fixed).sum(1),
             },
             {"invariance": self.invariance},
         )

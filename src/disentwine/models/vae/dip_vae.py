@@ -7,7 +7,7 @@ from abc import abstractmethod
 from torch import Tensor
 
 from disentwine.core.model import Batch, ForData, Losses
-from disentwine.core.plan import TrainingSettings
+from disentwine.core.plan import TrainingSettings, unfinished_warm_up
 from disentwine.core.types import Count, NonNegative, NonNegativeInt
 from disentwine.errors import UsageError
 from disentwine.losses.dip import (
@@ -18,7 +18,7 @@ from disentwine.losses.dip import (
     third_moment_penalty,
 )
 from disentwine.losses.elbo import kl_to_standard_normal
-from disentwine.losses.schedules import linear, unfinished_warm_up
+from disentwine.losses.schedules import linear
 from disentwine.models.vae.vae import LatentModel
 from disentwine.nn.distributions import DiagonalGaussian, Likelihood
 from disentwine.nn.encoders import ImageShape, Network
@@ -61,7 +61,7 @@ class DIPVAE(LatentModel):
 
     def check_training(self, options: TrainingSettings) -> list[str]:
         """Warnings where the training ends before the warm-up."""
-        own = unfinished_warm_up(options.steps, self.warm_up_steps, start=self.start_beta)
+        own = unfinished_warm_up(options, self.warm_up_steps, start=self.start_beta)
         return [*own, *super().check_training(options)]
 
     @abstractmethod

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from disentwine.core.model import Batch, ForData, Losses, Model
-from disentwine.core.plan import TrainingSettings
+from disentwine.core.plan import TrainingSettings, unfinished_warm_up
 from disentwine.core.types import Count, NonNegativeInt
 from disentwine.losses.elbo import kl_to_standard_normal
-from disentwine.losses.schedules import linear, unfinished_warm_up
+from disentwine.losses.schedules import linear
 from disentwine.nn.distributions import (
     DiagonalGaussian,
     Likelihood,
@@ -147,7 +147,7 @@ class VAE(LatentModel):
 
     def check_training(self, options: TrainingSettings) -> list[str]:
         """Warnings where the training ends before the warm-up."""
-        own = unfinished_warm_up(options.steps, self.warm_up_steps)
+        own = unfinished_warm_up(options, self.warm_up_steps)
         return [*own, *super().check_training(options)]
 
     def loss(self, batch: Batch) -> Losses:
