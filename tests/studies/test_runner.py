@@ -200,7 +200,7 @@ def test_a_worker_that_is_killed_fails_its_trials_and_hangs_nothing(tmp_path):
         )
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_worker_that_is_killed_fails_no_other_trial(tmp_path, jobs):
     """The long one is in the middle of its training when the pool breaks, and goes on from there."""
     long = trial("long", overrides=(*QUICK, "training.steps=400", "training.save_every=1000"))
