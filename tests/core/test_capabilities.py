@@ -14,7 +14,6 @@ from disentwine.core.capabilities import (
     capabilities,
 )
 from disentwine.core.model import Batch, Losses
-from disentwine.training.optimizers import discriminator_parameters, frozen, own_parameters
 
 
 class Decoder(nn.Module):

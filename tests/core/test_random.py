@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 import torch
 
-from disentwine.core.random import seeded, fixed_noise
+from disentwine.core.random import fixed_noise, seeded
 
 
 @pytest.mark.parametrize("noise", [fixed_noise, seeded])

@@ -7,13 +7,9 @@ from contextlib import suppress
 import torch
 from torch import nn
 
-from disentwine.core.capabilities import (
-    DiscriminatorTraining,
-    discriminator_parameters,
-    frozen,
-    own_parameters,
-)
+from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.model import Batch, Losses
+from disentwine.training.optimizers import discriminator_parameters, frozen, own_parameters
 
 
 class Network(nn.Module):
