@@ -56,6 +56,9 @@ RENAMED_MODELS: dict[str, str] = {}  # of those in CASES, old name to new name
 
 def translate(options: dict[str, Any], of: str) -> dict[str, Any]:
     """Options under today's names: of a model, by its old name, or of "fit"."""
+    if of in ("vq-vae", "mcq-vae", "ct-vae"):
+        upgraded = first_of("runs.upgrade:upgrade_recipe")({"model": {**options, "name": of}})
+        return {key: value for key, value in upgraded["model"].items() if key != "name"}
     return options
 
 

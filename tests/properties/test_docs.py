@@ -11,9 +11,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 SHORTER = {
     r"\bsteps=[\d_]+": "steps=3, progress=False, threads=1",
     r"Pendulum\(size=64": "Pendulum(size=32",
-    r"pretraining=\d+": "pretraining=1",
-    r"repeats_from=\d+": "repeats_from=2",
-    r"reduction=8": "reduction=16",
+    r"pretrain_steps=\d+": "pretrain_steps=1",
+    r"from_step=\d+": "from_step=2",
+    r"downsampling=8": "downsampling=16",
 }
 
 

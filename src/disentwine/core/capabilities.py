@@ -23,13 +23,14 @@ class Decodes(Protocol):
 
 @runtime_checkable
 class Quantizes(Protocol):
-    """Codes are names out of codebooks, not quantities: what is next in number need not look alike.
+    """Representations are indices into codebooks; adjacent indices need not look alike.
 
     Attributes:
-        codes: how many names there are for each number of a code.
+        codebook_size: codes in each codebook.
     """
 
-    codes: int
+    @property
+    def codebook_size(self) -> int: ...
 
     def indices(self, x: Tensor) -> Tensor:
         """The codes (n, d) that stand for images, as whole numbers."""
@@ -165,18 +166,17 @@ class LearnsActions(Protocol):
 
     Attributes:
         actions: their names.
-        pretraining: updates on images alone, before those on pairs.
+        pretrain_steps: updates on images alone, before those on pairs.
         joint: whether images are learnt further with the pairs. Otherwise their codes stay as they
             are, and pairs in training are pairs of codes.
-        repeats: actions in a row that are learnt from, the same again where it leads on; one if none.
-        repeats_from: the update from which on; single actions before. The first if none.
+        rollout: its `length` in actions and the first update on rollouts, `from_step`; updates are
+            single-step if none.
     """
 
     actions: tuple[str, ...]
-    pretraining: int
+    pretrain_steps: int
     joint: bool
-    repeats: int | None
-    repeats_from: int | None
+    rollout: Any
 
     def indices(self, x: Tensor) -> Tensor:
         """The codes (n, d) that stand for images, as whole numbers."""

@@ -227,13 +227,14 @@ def _warn_of_few(steps: int, model: Model, trainer: Trainer) -> None:
     """Tell whoever trains for so few steps that a part of the training never comes."""
     if steps <= trainer.pretraining:
         warn(
-            f"training.steps={steps} are no more than model.pretraining={trainer.pretraining}: "
-            f"images are learnt, but no actions; give more steps, or less pretraining"
+            f"training.steps={steps} are no more than model.pretrain_steps={trainer.pretraining}: "
+            f"images are learnt, but no actions; give more steps, or fewer pretrain_steps"
         )
-    if steps <= (getattr(model, "repeats_from", None) or 0):
+    from_step = getattr(getattr(model, "rollout", None), "from_step", 0)
+    if steps <= from_step:
         warn(
-            f"training.steps={steps} are no more than model.repeats_from={model.repeats_from}: "
-            f"single actions are learnt, but no rows of them; give more steps, or an earlier start"
+            f"training.steps={steps} are no more than model.rollout.from_step={from_step}: "
+            f"training is single-step without rollouts; give more steps, or an earlier from_step"
         )
     changing = getattr(model, "warm_up_steps", None) or 0
     if steps < changing:

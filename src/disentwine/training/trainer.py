@@ -90,7 +90,7 @@ class Trainer:
         self.best: dict[str, float] | None = None
         self.stale = 0
         self.sums: dict[str, float] = {}
-        self.pretraining = model.pretraining if isinstance(model, LearnsActions) else 0
+        self.pretraining = model.pretrain_steps if isinstance(model, LearnsActions) else 0
 
         model.to(self.fabric.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.players = players_of(
@@ -151,8 +151,9 @@ class Trainer:
     def ends_stage(self) -> bool:
         """Whether the next update learns from something else than the last one did."""
         ends = [self.pretraining]
-        if isinstance(self.model, LearnsActions) and (self.model.repeats or 1) > 1:
-            ends.append(max(self.pretraining, self.model.repeats_from or 0))
+        rollout = self.model.rollout if isinstance(self.model, LearnsActions) else None
+        if rollout is not None and rollout.length > 1:
+            ends.append(max(self.pretraining, rollout.from_step))
         return self.step > 0 and self.step in ends
 
     def validate(self) -> dict[str, float]:

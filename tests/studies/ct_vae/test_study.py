@@ -29,11 +29,11 @@ TINY = (
     "data.hues=2",
     "data.scales=3",
     "data.orientations=4",
-    "model.pretraining=1",
-    "model.width=8",
-    "model.layer_width=8",
-    "model.codes=8",
-    "model.codebooks=2",
+    "model.pretrain_steps=1",
+    "model.autoencoder.channels=8",
+    "model.transition.node_dim=8",
+    "model.autoencoder.codebook_size=8",
+    "model.autoencoder.num_codebooks=2",
     "training.steps=2",
     "training.batch_size=4",
 )
@@ -112,7 +112,7 @@ def test_pictures_are_of_the_first_seed_that_can_be_drawn(
     loaded: list[int] = []
     monkeypatch.setattr(
         action_figures,
-        "_draw_repeated",
+        "_draw_rollouts",
         lambda figure_file, runs: loaded.extend(runs.values()) or [figure_file],
     )
     there = {("cars3d", 1): 1, ("cars3d", 2): 2}
@@ -123,7 +123,7 @@ def test_pictures_are_of_the_first_seed_that_can_be_drawn(
         if seed > 0:
             told["details"] = {"names": ["+x", "-x"], "confusion": [[seed, 0], [0, 1]]}
         results.append(TrialResult(Trial("ct-vae", "cars3d", seed, "ct-vae-cars3d"), (told,), 1.0))
-    ((_, path),) = action_figures.repeated_figures(results, tmp_path, tmp_path)
+    ((_, path),) = action_figures.rollout_figures(results, tmp_path, tmp_path)
     assert path.name == "repeated-cars3d.png"
     assert loaded == [1]
     counted: list[Any] = []
@@ -139,14 +139,13 @@ def test_pictures_are_of_the_first_seed_that_can_be_drawn(
 @pytest.mark.slow
 @pytest.mark.parametrize("labels", ["known", "latent"])
 def test_everything_is_measured_and_drawn(tmp_path: Path, labels: str) -> None:
-    single = ("model.repeats=null", "model.repeats_from=null")
-    unnamed = ("model.rivals=null", "model.compared=1", *single)
+    unnamed = ("model.contrast=null", "model.rollout=null")
     trial = Trial(
         "ct-vae",
         "shapes3d",
         0,
         "ct-vae-shapes3d",
-        (*TINY, f"model.labels={labels}", *unnamed),
+        (*TINY, f"model.action_labels={labels}", *unnamed),
     )
     quick = partial(measure, most=12, probe_steps=1, action_probe_steps=1)
     result = make_trial(trial, tmp_path, quick)
@@ -156,9 +155,9 @@ def test_everything_is_measured_and_drawn(tmp_path: Path, labels: str) -> None:
     names = {found["name"] for found in result.scores}
     columns = {column.metric for table in CTVAE.tables.values() for column in table}
     # A reader of one update can read nothing, so nothing is told of what moved.
-    told = {name for name in columns if not name.startswith(("action-leak", "action-error"))}
+    told = {name for name in columns if not name.startswith(("off-target-change", "action-error"))}
     assert told <= names
-    assert not {"action-leak", "action-error"} & names
+    assert not {"off-target-change", "action-error"} & names
     written = figures([result, alone], tmp_path, tmp_path)
     assert len(written) == 3
     assert all(path.stat().st_size > 1000 for _, path in written)

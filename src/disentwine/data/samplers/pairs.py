@@ -157,20 +157,20 @@ def pair_splits(dataset: Dataset, model: LearnsActions) -> dict[str, Any]:
     # would be of different losses.
     rows = Rollouts(pairs["validation"]).sample(
         pairs["validation"][:MOST_VALIDATION],
-        repeats=model.repeats or 1,
+        repeats=1 if model.rollout is None else model.rollout.length,
         rng=np.random.default_rng(0),
     )
     return {
         "train": PairSplit(
             dataset.split["train"],
             pairs["train"],
-            pretraining=model.pretraining,
-            repeats=model.repeats or 1,
-            repeats_from=model.repeats_from or 0,
+            pretraining=model.pretrain_steps,
+            repeats=1 if model.rollout is None else model.rollout.length,
+            repeats_from=0 if model.rollout is None else model.rollout.from_step,
         ),
         "validation": HeldOut(
             evenly_spaced(dataset.split["validation"], MOST_VALIDATION),
             rows,
-            pretraining=model.pretraining,
+            pretraining=model.pretrain_steps,
         ),
     }
