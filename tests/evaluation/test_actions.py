@@ -112,9 +112,9 @@ def test_factors_that_do_not_move_are_told_from_those_that_do():
             others = [(a + 2) % 4 for a in action[1:]] if isinstance(action, list) else []
             return super().apply(x, [*action, *others] if others else action, times=times)
 
-    leaks = {s.name: s.value for s in off_target_scores(Drifting(), reader, PAIRS, most=20)}
-    assert leaks["off-target-change"] == leaks["action-error-after-5"] == 0
-    assert leaks["off-target-change-after-5"] > 1
+    changes = {s.name: s.value for s in off_target_scores(Drifting(), reader, PAIRS, most=20)}
+    assert changes["off-target-change"] == changes["action-error-after-5"] == 0
+    assert changes["off-target-change-after-5"] > 1
     blind = Known(None, DATA.names, np.zeros(2), np.ones(2), np.array([0.9, 0.0]))
     found = off_target_scores(Oracle(), blind, PAIRS, most=20)
     acted = PAIRS.factor_of_action[PAIRS.pairs["test"][:20, 2]]

@@ -68,8 +68,8 @@ def test_actions_go_by_name_or_number_and_repeat(small: Builder, images: np.ndar
         log_p = model.layer(vectors, model.table, torch.full((3, 1), number))[0]
         codes = log_p[:, 0].argmax(-1)
         vectors = model.look_up(codes)
-    drawn = (255 * model.decode(codes.float()).permute(0, 2, 3, 1)).round().byte().numpy()
-    assert np.abs(twice.astype(int) - drawn).max() <= 1
+    decoded = (255 * model.decode(codes.float()).permute(0, 2, 3, 1)).round().byte().numpy()
+    assert np.abs(twice.astype(int) - decoded).max() <= 1
     assert np.array_equal(model.apply(images, 2, times=2), model.apply(images, ["+y", "+y"]))
     assert np.array_equal(model.apply(images, [], times=5), model.reconstruct(images))
 
@@ -80,8 +80,8 @@ def test_codes_of_pictures_decode_to_their_reconstructions(
     model = small()
     codes = model.represent(images)
     assert isinstance(codes, np.ndarray)
-    painted = (255 * model.decode(codes).permute(0, 2, 3, 1)).round().byte().numpy()
-    assert np.array_equal(painted, model.reconstruct(images))
+    decoded = (255 * model.decode(codes).permute(0, 2, 3, 1)).round().byte().numpy()
+    assert np.array_equal(decoded, model.reconstruct(images))
     with pytest.raises(UsageError, match="as `represent` of this model does"):
         model.decode(codes[:, 1:])
 

@@ -73,9 +73,9 @@ def test_without_names_the_graph_is_that_of_the_action_that_explains_y_best(smal
     losses = model.loss(pairs())
     for n in range(4):
         each = [written_out(model, n, action) for action in range(4)]
-        likeliest = min(each, key=lambda terms: terms["l_y"])
+        best = min(each, key=lambda terms: terms["l_y"])
         for name in ("kl", "l_m", "l_dep"):
-            assert losses.terms[name][n].item() == pytest.approx(likeliest[name], rel=1e-4)
+            assert losses.terms[name][n].item() == pytest.approx(best[name], rel=1e-4)
         mixture = (
             -torch.tensor([-terms["l_y"] for terms in each]).logsumexp(0) + torch.tensor(4).log()
         )

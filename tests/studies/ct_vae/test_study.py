@@ -69,7 +69,7 @@ def test_the_baselines_are_rows_of_their_own() -> None:
 def test_accuracies_are_weighed_as_the_papers_pairs_are() -> None:
     names = ["+car", "-car", "+azimuth", "-azimuth", "+elevation", "-elevation"]
     confusion = [[0] * 6 for _ in names]
-    confusion[0][0], confusion[0][1] = 3, 1  # of eight pairs with the car, six are told right
+    confusion[0][0], confusion[0][1] = 3, 1  # of eight pairs with the car, six are correct
     confusion[1][1], confusion[1][2] = 3, 1
     for i in range(2, 6):
         confusion[i][i] = 5
@@ -84,8 +84,8 @@ def test_accuracies_are_weighed_as_the_papers_pairs_are() -> None:
 
 
 def test_published_numbers_stand_beside_the_papers_own_pictures_only() -> None:
-    told = {data for _, data, _ in PUBLISHED}
-    assert told == {"cars3d", "shapes3d-authors", "sprites-lpc", "sprites-reed", "dsprites"}
+    published = {data for _, data, _ in PUBLISHED}
+    assert published == {"cars3d", "shapes3d-authors", "sprites-lpc", "sprites-reed", "dsprites"}
     for data, recipe, overrides in SETTINGS:
         read = Trial("ct-vae", data, 0, recipe, overrides).read_recipe()
         variant = read.data.get("variant", "full")
@@ -129,7 +129,9 @@ def test_pictures_are_of_the_first_seed_that_can_be_drawn(
     counted: list[Any] = []
     matrix = action_figures.confusion_matrix
     monkeypatch.setattr(
-        action_figures, "confusion_matrix", lambda *told: counted.append(told[0]) or matrix(*told)
+        action_figures,
+        "confusion_matrix",
+        lambda *given: counted.append(given[0]) or matrix(*given),
     )
     ((_, path),) = action_figures.confusion_figures(results, tmp_path)
     assert path.is_file()
@@ -154,7 +156,7 @@ def test_everything_is_measured_and_drawn(tmp_path: Path, labels: str) -> None:
     assert {s["name"] for s in alone.scores} == told | {f"{name}-unseen" for name in told}
     names = {found["name"] for found in result.scores}
     columns = {column.metric for table in CTVAE.tables.values() for column in table}
-    # A reader of one update can read nothing, so nothing is told of what moved.
+    # A probe of one update predicts no factor, so there is no score of off-target change.
     told = {name for name in columns if not name.startswith(("off-target-change", "action-error"))}
     assert told <= names
     assert not {"off-target-change", "action-error"} & names
