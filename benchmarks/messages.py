@@ -1,10 +1,10 @@
-"""How well graph networks tell what codes become: one round of attention against rounds of neighbours.
+"""Compare the graph networks of CT-VAE's transition layer: attention and message passing on the grid.
 
     python benchmarks/messages.py runs/ctvae/dsprites-... [--updates 1600] [--out results]
 
-Takes the autoencoder of a trained ct-vae, and has each network learn nothing but $-\\log p(L_y | L_x, a)$
-from the codes of the same training pairs. Told are nats of all codes of y, and how often the action that
-makes y likeliest is the right one, on validation pairs; and seconds of the processor.
+Takes the autoencoder of a trained ct-vae and trains each network on $-\\log p(L_y | L_x, a)$ alone, from
+the codes of the same training pairs. Reports the nats of all codes of y and the action accuracy of the
+most probable action on validation pairs, and CPU seconds.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from disentwine.core.dataset import Dataset
 from disentwine.data.transitions import transitions
 from disentwine.losses.transition import negative_log_likelihood
 from disentwine.models import CTVAE
-from disentwine.nn.encoders import grid_of
-from disentwine.nn.transition import TransitionLayer
+from disentwine.nn.transition import TransitionLayer, TransitionOptions
 from disentwine.runs.checkpoint import versions
 from disentwine.runs.storage import make_folder, write_atomically
 from disentwine.training.loop import keep_freed_memory
@@ -36,8 +35,8 @@ from disentwine.training.loop import keep_freed_memory
 PAIRS, VALIDATION_PAIRS, BATCH, CHUNK = 12_000, 600, 64, 200
 RATE, LAST_RATE = 0.002, 0.0001
 NETWORKS: dict[str, dict[str, Any]] = {
-    "attention": {"messages": "attention"},
-    **{f"neighbours, {r} rounds": {"messages": "neighbours", "rounds": r} for r in (1, 2, 3)},
+    "attention": {"message_passing": "attention"},
+    **{f"grid, {n} layers": {"message_passing": "grid", "num_layers": n} for n in (1, 2, 3)},
 }
 
 Pairs = tuple[Tensor, Tensor, Tensor]
@@ -57,7 +56,7 @@ def pairs_of_codes(model: CTVAE, dataset: Dataset, part: str, most: int) -> Pair
 
 
 def learn(model: CTVAE, layer: TransitionLayer, pairs: Pairs, *, updates: int) -> float:
-    """Let a layer learn what codes become; returns the seconds of the processor that it took."""
+    """Train a layer on pairs of codes; returns the CPU seconds."""
     x, y, action = pairs
     optimiser = torch.optim.Adam(layer.parameters(), lr=RATE, fused=True)
     start = time.process_time()
@@ -74,7 +73,7 @@ def learn(model: CTVAE, layer: TransitionLayer, pairs: Pairs, *, updates: int) -
 
 @torch.no_grad()
 def judge(model: CTVAE, layer: TransitionLayer, pairs: Pairs) -> tuple[float, float]:
-    """Nats of all codes of y under the right action, and the share of actions that are told."""
+    """Nats of all codes of y under the true action, and action accuracy."""
     fits = []
     for x, y in zip(*(codes.split(CHUNK) for codes in pairs[:2]), strict=True):
         log_p, _ = layer(model.look_up(x), model.table)
@@ -104,18 +103,16 @@ def main() -> None:
         torch.manual_seed(0)
         layer = TransitionLayer(
             actions=len(model.actions),
-            codebooks=model.codebooks,
-            grid=grid_of(model.image_shape, model.reduction),
-            codes=model.codes,
-            dimensions=model.dimensions,
-            activation="sine",
-            edges="expected",
-            **network,
+            num_codebooks=model.autoencoder.num_codebooks,
+            grid=model.mcq_vae.grid,
+            codebook_size=model.codebook_size,
+            code_dim=model.autoencoder.code_dim,
+            options=TransitionOptions(activation="sine", edges="expected", **network),
         )
         seconds = learn(model, layer, training, updates=options.updates)
-        nats, told = judge(model, layer.eval(), validation)
-        rows.append({"network": name, "nats": nats, "told": told, "seconds": seconds})
-        print(f"{name:<22}{nats:>7.1f} nats, {told:>6.1%} of actions told, {seconds:>5.0f} s")
+        nats, accuracy = judge(model, layer.eval(), validation)
+        rows.append({"network": name, "nats": nats, "accuracy": accuracy, "seconds": seconds})
+        print(f"{name:<22}{nats:>7.1f} nats, {accuracy:>6.1%} action accuracy, {seconds:>5.0f} s")
     if options.out is not None:
         record = {
             "study": "messages",

@@ -1,15 +1,15 @@
-"""The causal transition layer: pair networks in factors against networks on concatenated pairs.
+"""Compare the transition layer's factored pair networks with networks on concatenated pairs.
 
     python benchmarks/transition.py [--widths 16 64 128] [--threads 1] [--out results]
 
-Both compute the same (to 1e-5), of the same weights, for the same batch, in one run. The plain way asks
-one action after the other, each time its network and that of no action on all pairs $[x_i, x_j]$, and
-attends anew; the layer tries all actions at once. Times are seconds of the processor, the best of several
-rounds, in which all widths, activations and both ways take turns, so that a busy machine disturbs none.
+Both compute the same outputs (to 1e-5) from the same weights and batch. The reference evaluates one
+action after the other: its network and that of no action on all pairs $[x_i, x_j]$, then the attention.
+The layer evaluates all actions at once. Times are CPU seconds, the best of several rounds; widths,
+activations and both implementations alternate within a round, so that load affects all alike.
 
-Ends with an error where the two differ, or where causal mode with sines between the layers, as all ready
-recipes have them, and 128 hidden units is not 20 times as fast. Narrower networks are a smaller part of
-what causal mode computes, and relu needs distances instead of products: what they gain is told, not claimed.
+Exits with an error if the outputs differ, or if causal mode with the sine activation of all ready recipes
+and 128 hidden units is not 20 times as fast. The other speed-ups are reported without a bound: narrower
+networks are a smaller part of causal mode, and relu needs distances instead of products.
 """
 
 from __future__ import annotations
@@ -30,23 +30,30 @@ import torch
 from torch import Tensor
 
 from disentwine.nn.graph_layers import Activation
-from disentwine.nn.transition import ITSELF, ActionGraph, TransitionLayer
+from disentwine.nn.transition import (
+    SELF_EDGE_LOGIT,
+    ActionGraph,
+    TransitionLayer,
+    TransitionOptions,
+)
 from disentwine.runs.checkpoint import versions
 from disentwine.runs.storage import make_folder, write_atomically
 from disentwine.training.loop import keep_freed_memory
 
 Setting = tuple[Activation, int]
-"""Of the pair networks: what is between their layers, and how many units are hidden."""
+"""Activation and hidden units of the pair networks."""
 
-BATCH, ACTIONS, CODEBOOKS, CODES, DIMENSIONS = 8, 12, 4, 64, 16
+BATCH, ACTIONS, NUM_CODEBOOKS, CODEBOOK_SIZE, CODE_DIM = 8, 12, 4, 64, 16
 GRID = (4, 4)
 POSITIONS = GRID[0] * GRID[1]
 WIDTHS = (16, 64, 128)
 CAUSAL = "causal mode, all actions"
 LARGEST_DIFFERENCE, LEAST_RATIO = 1e-5, 20.0
 CLAIMED: Setting = ("sine", 128)
-"""Where the ratio is claimed."""
-TABLE = torch.randn(CODEBOOKS, CODES, DIMENSIONS, generator=torch.Generator().manual_seed(0))
+"""The setting whose speed-up is checked."""
+TABLE = torch.randn(
+    NUM_CODEBOOKS, CODEBOOK_SIZE, CODE_DIM, generator=torch.Generator().manual_seed(0)
+)
 
 Ways = tuple[Callable[[], object], Callable[[], object]]
 
@@ -56,7 +63,7 @@ def plain(layer: TransitionLayer, vectors: Tensor) -> Tensor:
     answers = []
     x = layer.nodes(vectors, TABLE)
     for action in range(layer.actions):
-        placed, itself = layer.placed(x), ITSELF * torch.eye(x.shape[1])
+        placed, itself = layer.embed(x), SELF_EDGE_LOGIT * torch.eye(x.shape[1])
         mask = layer.touch(placed)[..., action].sigmoid()[:, None]
         alpha = layer.pairs.concatenated(placed, action)[:, None] + itself
         alpha_none = layer.pairs.concatenated(placed, layer.actions)[:, None] + itself
@@ -64,7 +71,7 @@ def plain(layer: TransitionLayer, vectors: Tensor) -> Tensor:
         edges = on * alpha.sigmoid() + (1 - on) * alpha_none.sigmoid()
         graph = ActionGraph(edges, mask, alpha, alpha_none)
         chosen = torch.full((len(x), 1), action)
-        answers.append(layer.become(x, graph, TABLE, chosen))
+        answers.append(layer.predict(x, graph, TABLE, chosen))
     return torch.cat(answers, dim=1)
 
 
@@ -72,26 +79,25 @@ def layer_and_codes(activation: Activation, hidden: int) -> tuple[TransitionLaye
     torch.manual_seed(0)
     layer = TransitionLayer(
         actions=ACTIONS,
-        codebooks=CODEBOOKS,
+        num_codebooks=NUM_CODEBOOKS,
         grid=GRID,
-        codes=CODES,
-        dimensions=DIMENSIONS,
-        hidden=hidden,
-        activation=activation,
+        codebook_size=CODEBOOK_SIZE,
+        code_dim=CODE_DIM,
+        options=TransitionOptions(edge_hidden=hidden, activation=activation),
     )
-    return layer.eval(), torch.randn(BATCH, CODEBOOKS, POSITIONS, DIMENSIONS)
+    return layer.eval(), torch.randn(BATCH, NUM_CODEBOOKS, POSITIONS, CODE_DIM)
 
 
 def difference(layer: TransitionLayer, vectors: Tensor) -> float:
-    """Of log-probabilities, the largest there is; of its size where that is above 1."""
+    """The largest difference of log-probabilities, relative to values above 1."""
     quick, slow = layer(vectors, TABLE)[0][:, :-1], plain(layer, vectors)
     return float(((quick - slow).abs() / slow.abs().clamp(min=1)).max())
 
 
 def both_ways(layer: TransitionLayer, vectors: Tensor) -> dict[str, Ways]:
-    """The same work by the layer, and plainly."""
+    """The same computations by the layer and by the reference."""
     x = layer.nodes(vectors, TABLE)
-    placed = layer.placed(x)
+    placed = layer.embed(x)
     return {
         "all pair networks": (
             lambda: layer.pairs(placed),
@@ -117,7 +123,7 @@ def seconds(function: Callable[[], object]) -> float:
 
 @torch.no_grad()
 def measure(widths: list[int], *, rounds: int) -> list[dict[str, Any]]:
-    """A row for each width, activation and work."""
+    """A row for each width, activation and computation."""
     settings: list[Setting] = list(product(get_args(Activation), widths))
     made = {setting: layer_and_codes(*setting) for setting in settings}
     apart = {setting: difference(*given) for setting, given in made.items()}
@@ -141,7 +147,7 @@ def measure(widths: list[int], *, rounds: int) -> list[dict[str, Any]]:
 
 
 def faults(rows: list[dict[str, Any]]) -> list[str]:
-    """What is not as it should be."""
+    """Outputs that differ and speed-ups below the bound."""
     wrong = [
         f"{row['activation']}, {row['hidden']} hidden: outputs differ by {row['difference']:.1e}"
         for row in rows
@@ -156,7 +162,7 @@ def faults(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def main() -> None:
-    keep_freed_memory()  # neither way is to wait for the system
+    keep_freed_memory()  # so that allocation does not affect the times
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--widths", type=int, nargs="+", default=WIDTHS, help="hidden units")
     parser.add_argument("--rounds", type=int, default=7)
@@ -164,9 +170,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder to write transition.json to")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    nodes = CODEBOOKS * POSITIONS
+    nodes = NUM_CODEBOOKS * POSITIONS
     print(
-        f"{BATCH} images, {ACTIONS} actions, {nodes} nodes of 64 numbers, {options.threads} threads"
+        f"{BATCH} images, {ACTIONS} actions, {nodes} nodes of 64 features, {options.threads} threads"
     )
     rows = measure(list(options.widths), rounds=options.rounds)
     for row in rows:

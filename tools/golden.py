@@ -52,28 +52,14 @@ COMMAND, CREATE_APP = first_of("cli:app"), first_of("serve.app:create_app")
 CHECKPOINTS, METRICS = "checkpoints/step-*", "metrics.jsonl"
 IN_CHECKPOINTS = {"last": "weights.safetensors", "optimizer": "training.safetensors"}
 RENAMED_MODELS: dict[str, str] = {}  # of those in CASES, old name to new name
-RENAMED_OPTIONS: dict[str, dict[str, str]] = {
-    "fit": {
-        "revive": "reset_inactive_latents",
-        "averaged": "weight_averaging",
-        "start": "init_from",
-    },
-    "model": {
-        "opponent_units": "discriminator_units",
-        "opponent_learning_rate": "discriminator_learning_rate",
-        "tightness": "label_std",
-        "label_deviation": "label_std",
-        "label_share": "teacher_forcing",
-        "show_roots": "decode_roots",
-    },
-}
-"""Options in CASES, old name to new name."""
 
 
 def translate(options: dict[str, Any], of: str) -> dict[str, Any]:
     """Options under today's names: of a model, by its old name, or of "fit"."""
-    table = RENAMED_OPTIONS["fit" if of == "fit" else "model"]
-    return {table.get(name, name): value for name, value in options.items()}
+    section = "training" if of == "fit" else "model"
+    upgrade_recipe = first_of("runs.upgrade:upgrade_recipe")
+    upgraded = upgrade_recipe({section: {**options, "name": of}})[section]
+    return {key: value for key, value in upgraded.items() if key != "name"}
 
 
 ANSWERS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {

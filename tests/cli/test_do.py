@@ -10,6 +10,7 @@ from PIL import Image
 from disentwine import CTVAE, VAE, CausalVAE, LayeredCausalVAE, data, fit, load_run
 from disentwine.cli.do import read_values
 from disentwine.data.splits import display_order
+from disentwine.models import QuantizerOptions
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fit(CausalVAE.for_data(pendulum, edges=edges), pendulum, out=folder / "causal", **options)
     fit(VAE.for_data(pendulum, latent=2), pendulum, out=folder / "plain", **options)
     shapes = data.Shapes3D(hues=2, scales=3, orientations=2)
-    acting = CTVAE.for_data(shapes, pretraining=1, codes=8, dimensions=2, width=8)
+    autoencoder = QuantizerOptions(codebook_size=8, code_dim=2, channels=8)
+    acting = CTVAE.for_data(shapes, pretrain_steps=1, autoencoder=autoencoder)
     fit(acting, shapes, out=folder / "acting", **options)
     Image.fromarray(pendulum.images[0]).resize((50, 40)).save(folder / "scene.png")
     return folder

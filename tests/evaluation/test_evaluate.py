@@ -65,7 +65,8 @@ def test_units_that_are_names_are_active_where_the_name_changes_whatever_its_num
 @pytest.mark.parametrize("name", ["vq-vae", "mcq-vae", "ct-vae"])
 def test_codes_that_are_names_are_not_measured_as_quantities(name: str) -> None:
     data = small_grid((16, 16, 1))
-    model = MODELS[name].for_data(data, codes=8, dimensions=4, width=8)
+    small = {"codebook_size": 8, "code_dim": 4, "channels": 8}
+    model = MODELS[name].for_data(data, **({"autoencoder": small} if name == "ct-vae" else small))
     wanted = ["sap", "mig", "factor-vae", "irs", "mic-tic", "explicitness"]
     found = evaluate(model, data, wanted)
     assert isinstance(model, Quantizes)

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from disentwine.losses.transition import (
+    distance_from_identity,
     edge_count,
     edge_divergence,
-    from_identity,
-    lonely_nodes,
     negative_log_likelihood,
-    unlabelled,
+    orphan_penalty,
+    unlabelled_likelihood,
 )
 
 
@@ -34,14 +34,14 @@ def test_likelihood_is_summed_over_nodes() -> None:
 def test_graph_losses_are_what_the_equations_say() -> None:
     edges = torch.tensor([[[1.0, 0, 1], [0, 1, 0], [1, 1, 0]]])
     assert edge_count(edges).tolist() == [5]
-    assert from_identity(edges).tolist() == [4]
+    assert distance_from_identity(edges).tolist() == [4]
     p = torch.tensor([[[0.2, 0.9], [0.5, 0.0]]])
     expected = sum(
         q * math.log(q / 0.5) if q else 0.0 for x in p.flatten().tolist() for q in (x, 1 - x)
     )
     assert float(edge_divergence(p)) == pytest.approx(expected, rel=1e-5)
     alone = (1 - p).prod(-1)
-    assert torch.allclose(lonely_nodes(alone), alone.square().sum(-1))
+    assert torch.allclose(orphan_penalty(alone), alone.square().sum(-1))
 
 
 @pytest.mark.parametrize("logit", [-100.0, -20.0, 20.0, 100.0])
@@ -61,14 +61,14 @@ def test_of_expected_graphs_the_norms_are_those_of_sampled_ones_on_average() -> 
         norm += chance * float(graph.square().sum())
         distance += chance * float((graph - torch.eye(2)).square().sum())
     assert float(edge_count(p[None])) == pytest.approx(norm, rel=1e-5)
-    assert float(from_identity(p[None])) == pytest.approx(distance, rel=1e-5)
+    assert float(distance_from_identity(p[None])) == pytest.approx(distance, rel=1e-5)
 
 
 def test_unlabelled_pairs_are_a_mixture_whose_actions_are_all_used() -> None:
     torch.manual_seed(0)
     fit = torch.randn(6, 4)
-    likelihood, balance = unlabelled(fit)
+    likelihood, balance = unlabelled_likelihood(fit)
     assert torch.allclose(likelihood, -fit.exp().mean(1).log(), atol=1e-6)
     assert balance >= 0
-    _, unused = unlabelled(torch.tensor([[9.0, -9.0]]).repeat(5, 1))
+    _, unused = unlabelled_likelihood(torch.tensor([[9.0, -9.0]]).repeat(5, 1))
     assert float(unused) == pytest.approx(math.log(2), abs=1e-4)

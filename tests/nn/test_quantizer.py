@@ -11,7 +11,7 @@ from disentwine.nn.quantizer import Quantizer, perplexity
 @pytest.fixture
 def quantizer() -> Quantizer:
     torch.manual_seed(0)
-    return Quantizer(codebooks=3, codes=7, dimensions=4)
+    return Quantizer(num_codebooks=3, codebook_size=7, code_dim=4)
 
 
 def test_every_sub_vector_becomes_the_nearest_code_of_its_own_codebook(
@@ -54,7 +54,9 @@ def test_gradients_pass_straight_through_and_stop_where_they_should(quantizer: Q
 
 def test_averages_are_those_of_a_plain_loop() -> None:
     torch.manual_seed(0)
-    quantizer = Quantizer(codebooks=2, codes=3, dimensions=2, training="ema", decay=0.9, dead=0.0)
+    quantizer = Quantizer(
+        num_codebooks=2, codebook_size=3, code_dim=2, update="ema", decay=0.9, dead=0.0
+    )
     usage, average = torch.zeros(2, 3), torch.zeros(2, 3, 2)
     table = quantizer.table.clone()
     for _ in range(4):
@@ -71,10 +73,10 @@ def test_averages_are_those_of_a_plain_loop() -> None:
         assert torch.allclose(quantizer.table, table, atol=1e-5)
 
 
-@pytest.mark.parametrize("training", ["gradient", "ema"])
-def test_dead_codes_are_put_where_vectors_are(training: str) -> None:
+@pytest.mark.parametrize("update", ["gradient", "ema"])
+def test_dead_codes_are_put_where_vectors_are(update: str) -> None:
     torch.manual_seed(0)
-    quantizer = Quantizer(codebooks=1, codes=16, dimensions=2, training=training)  # type: ignore[arg-type]
+    quantizer = Quantizer(num_codebooks=1, codebook_size=16, code_dim=2, update=update)  # type: ignore[arg-type]
     # Nine tenths of the vectors are alike, as the ground of an image is.
     rare = torch.tensor([[5.0, 0], [0, 5], [-5, 0], [0, -5]])
     z = torch.zeros(1, 1, 200, 2)
@@ -88,7 +90,7 @@ def test_dead_codes_are_put_where_vectors_are(training: str) -> None:
 
 
 def test_nothing_moves_in_evaluation_or_twice_for_a_batch() -> None:
-    quantizer = Quantizer(codebooks=1, codes=4, dimensions=2, training="ema").eval()
+    quantizer = Quantizer(num_codebooks=1, codebook_size=4, code_dim=2, update="ema").eval()
     before = quantizer.table.clone()
     quantizer(torch.randn(3, 1, 5, 2))
     quantizer.after_update()

@@ -8,14 +8,20 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from disentwine.nn.graph_layers import PairNetworks, Round
-from disentwine.nn.transition import ITSELF, ActionGraph, TransitionLayer, whitening
+from disentwine.nn.graph_layers import GridMessageLayer, PairNetworks
+from disentwine.nn.transition import (
+    SELF_EDGE_LOGIT,
+    ActionGraph,
+    TransitionLayer,
+    TransitionOptions,
+    whitening,
+)
 
 
 @pytest.mark.parametrize("activation", ["relu", "sine"])
 def test_the_factored_network_is_the_concatenated_one(activation: Any) -> None:
     torch.manual_seed(0)
-    networks = PairNetworks(networks=4, width=24, hidden=12, activation=activation)
+    networks = PairNetworks(networks=4, node_dim=24, hidden=12, activation=activation)
     x = 2 * torch.randn(3, 17, 24)
     factored = networks(x)
     for a in range(4):
@@ -32,17 +38,21 @@ TABLE = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(0))
 def layer(**options: Any) -> TransitionLayer:
     torch.manual_seed(0)
     return TransitionLayer(
-        **{"actions": 3, "codebooks": 2, "grid": (1, 5), "codes": 6, "dimensions": 4, "width": 16}
-        | options
+        actions=3,
+        num_codebooks=2,
+        grid=(1, 5),
+        codebook_size=6,
+        code_dim=4,
+        options=TransitionOptions(**{"node_dim": 16} | options),
     )
 
 
-either_network = pytest.mark.parametrize("messages", ["attention", "neighbours"])
+either_network = pytest.mark.parametrize("message_passing", ["attention", "grid"])
 
 
 @either_network
-def test_all_actions_at_once_are_each_alone(messages: Any) -> None:
-    model, vectors = layer(messages=messages).eval(), torch.randn(4, 2, 5, 4)
+def test_all_actions_at_once_are_each_alone(message_passing: Any) -> None:
+    model, vectors = layer(message_passing=message_passing).eval(), torch.randn(4, 2, 5, 4)
     everything, graph = model(vectors, TABLE)
     assert torch.allclose(everything.exp().sum(-1), torch.ones(4, 4, 10), atol=1e-5)
     for action in range(4):
@@ -53,30 +63,31 @@ def test_all_actions_at_once_are_each_alone(messages: Any) -> None:
 
 
 @either_network
-def test_a_node_depends_on_its_parents_only(messages: Any) -> None:
-    model, vectors = layer(messages=messages).eval(), torch.randn(1, 2, 5, 4)
+def test_a_node_depends_on_its_parents_only(message_passing: Any) -> None:
+    model, vectors = layer(message_passing=message_passing).eval(), torch.randn(1, 2, 5, 4)
     x = model.nodes(vectors, TABLE)
     graph = model.graph(x)
     edges = torch.zeros_like(graph.edges)
     edges[..., 3, 7] = 1  # node 3 listens to node 7, nobody else to anybody
     given = graph._replace(edges=edges)
-    before = model.become(x, given, TABLE)
+    before = model.predict(x, given, TABLE)
     x = x.clone()
     x[:, 7] += 1
-    after = model.become(x, given, TABLE)
+    after = model.predict(x, given, TABLE)
     moved = (after - before).abs().amax((0, 1, 3)) > 1e-4
     assert moved.tolist() == [i == 3 for i in range(10)]
 
 
 @pytest.mark.parametrize(
-    ("messages", "rounds", "reached"),
-    [("attention", 3, [2]), ("neighbours", 1, [2]), ("neighbours", 2, [2, 3])],
+    ("message_passing", "num_layers", "reached"),
+    [("attention", 3, [2]), ("grid", 1, [2]), ("grid", 2, [2, 3])],
 )
 def test_a_further_round_brings_what_parents_heard(
-    messages: Any, rounds: int, reached: list[int]
+    message_passing: Any, num_layers: int, reached: list[int]
 ) -> None:
     """Of nodes 1 -> 2 -> 3, where nobody else listens to anybody."""
-    model, vectors = layer(messages=messages, rounds=rounds).eval(), torch.randn(1, 2, 5, 4)
+    model = layer(message_passing=message_passing, num_layers=num_layers).eval()
+    vectors = torch.randn(1, 2, 5, 4)
     x = model.nodes(vectors, TABLE)
     graph = model.graph(x)
     edges = torch.zeros_like(graph.edges)
@@ -84,21 +95,21 @@ def test_a_further_round_brings_what_parents_heard(
     given = graph._replace(edges=edges, mask=torch.zeros_like(graph.mask))
     changed = x.clone()
     changed[:, 1] += 1
-    before, after = (model.become(nodes, given, TABLE) for nodes in (x, changed))
+    before, after = (model.predict(nodes, given, TABLE) for nodes in (x, changed))
     moved = (after - before).abs().amax((0, 1, 3)) > 1e-5
     assert moved.nonzero().flatten().tolist() == reached
 
 
 @either_network
-def test_a_code_is_the_likelier_the_nearer_it_is(messages: Any) -> None:
+def test_a_code_is_the_likelier_the_nearer_it_is(message_passing: Any) -> None:
     """log p(k) ~ -s/2 |M_ii x_i + v - e_k|^2 + w_k . h, in whitened codes."""
-    model, vectors = layer(messages=messages).eval(), torch.randn(2, 2, 5, 4)
+    model, vectors = layer(message_passing=message_passing).eval(), torch.randn(2, 2, 5, 4)
     model.log_sharpness.data.copy_(torch.tensor([0.3, -0.2]))
     x = model.nodes(vectors, TABLE)
     graph = model.graph(x)
-    found = model.become(x, graph, TABLE)
-    told = torch.eye(4, 3)[None, :, None] * graph.mask[..., None]
-    h = model.network(model.placed(x), graph.edges, told)
+    found = model.predict(x, graph, TABLE)
+    masked = torch.eye(4, 3)[None, :, None] * graph.mask[..., None]
+    h = model.network(model.embed(x), graph.edges, masked)
     mean, whiten = whitening(TABLE)
     for book in range(2):
         codes = (TABLE[book] - mean[book]) @ whiten[book]
@@ -131,8 +142,11 @@ def test_what_is_mostly_stays() -> None:
 
 
 @either_network
-def test_noise_is_drawn_while_it_learns_only(messages: Any) -> None:
-    model, vectors = layer(messages=messages, edges="expected"), torch.randn(3, 2, 5, 4)
+def test_noise_is_drawn_while_it_learns_only(message_passing: Any) -> None:
+    model, vectors = (
+        layer(message_passing=message_passing, edges="expected"),
+        torch.randn(3, 2, 5, 4),
+    )
     for learns in (True, False):
         model.train(learns)
         first, second = (model(vectors, TABLE)[0] for _ in range(2))
@@ -147,22 +161,22 @@ def test_a_node_whose_favourite_is_no_parent_hears_the_noise() -> None:
     given = graph._replace(edges=torch.zeros_like(graph.edges))
     for part in (model.network.query, model.network.key):
         part.weight.data *= 100
-    log_p = model.become(x, given, TABLE)
+    log_p = model.predict(x, given, TABLE)
     assert log_p.isfinite().all()
     log_p.square().sum().backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
 
 
 @either_network
-def test_an_action_reaches_a_node_where_the_mask_is_on(messages: Any) -> None:
+def test_an_action_reaches_a_node_where_the_mask_is_on(message_passing: Any) -> None:
     """And no other where nobody listens to that one."""
-    model, vectors = layer(messages=messages).eval(), torch.randn(1, 2, 5, 4)
+    model, vectors = layer(message_passing=message_passing).eval(), torch.randn(1, 2, 5, 4)
     x = model.nodes(vectors, TABLE)
     graph = model.graph(x)
     mask = torch.zeros_like(graph.mask)
     mask[..., 2] = 1
     given = graph._replace(edges=torch.zeros_like(graph.edges), mask=mask)
-    log_p = model.become(x, given, TABLE)
+    log_p = model.predict(x, given, TABLE)
     differs = (log_p[:, 0] - log_p[:, 1]).abs().amax((0, 2)) > 1e-6
     assert differs.tolist() == [i == 2 for i in range(10)]
 
@@ -173,7 +187,7 @@ def test_to_do_nothing_touches_nothing_and_trials_are_yes_or_no() -> None:
     assert not graph.mask[:, -1].any()
     for part in (graph.edges, graph.mask):
         assert set(part.detach().round(decimals=5).unique().tolist()) <= {0.0, 1.0}
-    mean = torch.stack([model.draw(torch.full((2000,), 1.0)).mean() for _ in range(5)]).mean()
+    mean = torch.stack([model.sample(torch.full((2000,), 1.0)).mean() for _ in range(5)]).mean()
     # 10,000 trials of probability 0.731: five standard deviations are 0.022.
     assert mean.item() == pytest.approx(0.7311, abs=0.022)
 
@@ -181,7 +195,7 @@ def test_to_do_nothing_touches_nothing_and_trials_are_yes_or_no() -> None:
 def test_the_chance_of_no_parents_is_the_product() -> None:
     model, vectors = layer(edges="expected").eval(), torch.randn(2, 2, 5, 4)
     x = model.nodes(vectors, TABLE)
-    alpha = model.pairs(model.placed(x))[:, -1] + ITSELF * torch.eye(10)
+    alpha = model.pairs(model.embed(x))[:, -1] + SELF_EDGE_LOGIT * torch.eye(10)
     expected = (1 - alpha.sigmoid()).prod(-1)
     assert torch.allclose(model.graph(x).no_parents[:, -1], expected, atol=1e-6)
 
@@ -204,7 +218,7 @@ def test_messages_of_neighbours_are_a_convolution_where_all_edges_are() -> None:
     """3x3 over the channels of all codebooks, once the norm and the action are taken out."""
     torch.manual_seed(0)
     books, grid, width = 2, (3, 4), 5
-    one = Round(codebooks=books, grid=grid, width=width, actions=1)
+    one = GridMessageLayer(num_codebooks=books, grid=grid, width=width, actions=1)
     one.norm = torch.nn.Identity()
     for part in (one.act.weight, one.act.bias):
         part.data.zero_()
@@ -233,7 +247,7 @@ def test_codes_are_brought_to_mean_0_and_covariance_1() -> None:
 
 
 def test_a_node_that_depends_on_itself_alone_stays_what_it_is() -> None:
-    model = layer(codes=6, dimensions=4).eval()
+    model = layer().eval()
     for part in (model.aim, model.leave):
         part.data.zero_()
     codes = torch.randint(0, 6, (3, 2, 5))
@@ -241,7 +255,7 @@ def test_a_node_that_depends_on_itself_alone_stays_what_it_is() -> None:
     x = model.nodes(vectors, TABLE)
     graph = model.graph(x)
     given = graph._replace(edges=torch.eye(10).expand_as(graph.edges))
-    likeliest = model.become(x, given, TABLE).argmax(-1)
+    likeliest = model.predict(x, given, TABLE).argmax(-1)
     assert (likeliest == codes.flatten(1)[:, None]).all()
 
 
@@ -250,7 +264,7 @@ def plainly(model: TransitionLayer, vectors: torch.Tensor) -> torch.Tensor:
     answers = []
     for action in range(model.actions):
         x = model.nodes(vectors, TABLE)
-        placed, itself = model.placed(x), ITSELF * torch.eye(x.shape[1])
+        placed, itself = model.embed(x), SELF_EDGE_LOGIT * torch.eye(x.shape[1])
         mask = model.touch(placed)[..., action].sigmoid()[:, None]
         alpha, alpha_none = (
             model.pairs.concatenated(placed, network)[:, None] + itself
@@ -258,13 +272,16 @@ def plainly(model: TransitionLayer, vectors: torch.Tensor) -> torch.Tensor:
         )
         graph = ActionGraph(mask, mask, alpha, alpha_none)
         graph = graph._replace(edges=graph.probabilities)
-        answers.append(model.become(x, graph, TABLE, torch.full((len(x), 1), action)))
+        answers.append(model.predict(x, graph, TABLE, torch.full((len(x), 1), action)))
     return torch.cat(answers, dim=1)
 
 
 @pytest.mark.parametrize("activation", ["relu", "sine"])
 @pytest.mark.parametrize("hidden", [4, 64])
 def test_the_layer_says_what_it_would_with_concatenated_pairs(activation: Any, hidden: int) -> None:
-    model, vectors = layer(activation=activation, hidden=hidden).eval(), torch.randn(4, 2, 5, 4)
+    model, vectors = (
+        layer(activation=activation, edge_hidden=hidden).eval(),
+        torch.randn(4, 2, 5, 4),
+    )
     found = model(vectors, TABLE)[0][:, :-1]
     assert torch.allclose(found, plainly(model, vectors), rtol=1e-5, atol=1e-5)

@@ -32,7 +32,7 @@ def digests(seed: int) -> dict[str, str]:
     for name, cls in MODELS.items():
         acts = "actions" in cls.fixed_by_data
         dataset = small_grid((16, 16, 1)) if acts else pendulum
-        options = {"pretraining": 1} if acts else {}
+        options = {"pretrain_steps": 1} if acts else {}
         with fixed_noise(seed):
             model = cls.for_data(dataset, **options)
         settings = {"batch_size": 16, "threads": 1, "progress": False}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from dataclasses import is_dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -38,12 +40,15 @@ SMALL: dict[str, dict[str, Any]] = {
 SMALL["causal-gan"] = {"edges": (("cause", "effect"), ("effect", "outcome"))}
 SMALL["causal-wae/layered"] = SMALL["causal-gan"] | {"discriminator_units": 16}
 SMALL["causal-wae"] = SMALL["causal-wae/layered"] | {"dimensions": 2}
-SMALL["vq-vae"] = {"codes": 8, "dimensions": 4, "width": 8}
+SMALL["vq-vae"] = {"codebook_size": 8, "code_dim": 4, "channels": 8}
 SMALL["mcq-vae"] = SMALL["vq-vae"]
-SMALL["ct-vae"] = SMALL["vq-vae"] | {"layer_width": 8, "hidden": 4}
+SMALL["ct-vae"] = {
+    "autoencoder": SMALL["vq-vae"],
+    "transition": {"node_dim": 8, "edge_hidden": 4},
+}
 """Options that make large models small, or give the graph that would be learnt."""
 
-FURTHER["ct-vae"] = [{"joint": True, "two_way": True}]
+FURTHER["ct-vae"] = [{"joint": True, "bidirectional": True}]
 
 QUANTIZED = ("reconstruction", "commitment", "codebook")
 TRANSITION = ("l_x", "l_id_y", "l_id_m", "l_y", "l_a", "kl", "l_m", "l_dep")
@@ -56,7 +61,7 @@ def estimated(name: str, options: dict[str, Any]) -> tuple[str, ...]:
     """Terms whose gradient is a straight-through estimate, or stops at a code."""
     if not name.endswith(("vq-vae", "mcq-vae", "ct-vae")):
         return ()
-    averaged = options.get("codebook_training") == "ema"
+    averaged = options.get("codebook_update") == "ema"
     own = QUANTIZED[:2] if averaged else QUANTIZED
     if name != "ct-vae":
         return own
@@ -65,15 +70,25 @@ def estimated(name: str, options: dict[str, Any]) -> tuple[str, ...]:
 
 def literal_choices(name: str) -> list[dict[str, Any]]:
     """Each option of a literal argument that is not its default."""
-    parameters = inspect.signature(MODELS[name], eval_str=True).parameters
-    return [
-        {argument: option}
-        for argument, parameter in parameters.items()
-        if argument not in SPARED.get(name, ())
-        if getattr(parameter.annotation, "__origin__", None) is Literal
-        for option in parameter.annotation.__args__
-        if option != parameter.default
-    ]
+    spared = set(SPARED.get(name, ()))
+    return [one for one in literal_options(MODELS[name]) if spared.isdisjoint(one)]
+
+
+def literal_options(cls: Any) -> Iterator[dict[str, Any]]:
+    """Each further option of the literal arguments of a class, and of its groups of options."""
+    for argument, parameter in inspect.signature(cls, eval_str=True).parameters.items():
+        if getattr(parameter.annotation, "__origin__", None) is Literal:
+            others = [one for one in parameter.annotation.__args__ if one != parameter.default]
+            yield from ({argument: option} for option in others)
+        elif is_dataclass(parameter.annotation):
+            yield from ({argument: group} for group in literal_options(parameter.annotation))
+
+
+def with_small(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Options, groups included, beside those that make a model small."""
+    small = SMALL.get(name, {})
+    groups = {n: small.get(n, {}) | v for n, v in options.items() if isinstance(v, dict)}
+    return small | options | groups
 
 
 def choices(name: str) -> list[dict[str, Any]]:
@@ -118,7 +133,7 @@ def check(
     acts = "actions" in MODELS[name].fixed_by_data
     dataset = small_grid(image_shape) if acts else random_images(image_shape)
     check_model(
-        lambda: MODELS[name].for_data(dataset, **(SMALL.get(name, {}) | options)),
+        lambda: MODELS[name].for_data(dataset, **with_small(name, options)),
         image_shape=image_shape,
         factors=len(NAMES),
         estimated=estimated(name, options),
@@ -142,6 +157,7 @@ def test_every_literal_option_keeps_the_contract(name: str, options: dict[str, A
 def test_the_choices_are_found() -> None:
     for choice in ({}, {"network": "mlp"}, {"likelihood": "gaussian"}, {"warm_up_steps": 5}):
         assert choice in choices("vae")
+    assert {"transition": {"message_passing": "grid"}} in choices("ct-vae")
 
 
 @pytest.mark.parametrize(

@@ -41,12 +41,12 @@ from disentwine.losses.kernels import gaussian, hsic, inverse_multiquadratic, mm
 from disentwine.losses.quantile import quantile_loss
 from disentwine.losses.total_correlation import decompose_kl
 from disentwine.losses.transition import (
+    distance_from_identity,
     edge_count,
     edge_divergence,
-    from_identity,
-    lonely_nodes,
     negative_log_likelihood,
-    unlabelled,
+    orphan_penalty,
+    unlabelled_likelihood,
 )
 
 Inputs = tuple[Tensor, ...]
@@ -123,11 +123,11 @@ TERMS: dict[str, tuple[Callable[..., Tensor | tuple[Tensor, ...]], Inputs]] = {
         lambda log_p, y: negative_log_likelihood(log_p.log_softmax(-1), y.softmax(-1)),
         draws((2, 4, 3), (2, 4, 3)),
     ),
-    "from_identity": (from_identity, shares((2, 4, 4))),
+    "distance_from_identity": (distance_from_identity, shares((2, 4, 4))),
     "edge_count": (edge_count, shares((2, 4, 4))),
     "edge_divergence": (edge_divergence, shares((2, 4, 4))),
-    "lonely_nodes": (lambda x: lonely_nodes(-x.exp()), draws((2, 4))),
-    "unlabelled": (unlabelled, draws((5, 3))),
+    "orphan_penalty": (lambda x: orphan_penalty(-x.exp()), draws((2, 4))),
+    "unlabelled_likelihood": (unlabelled_likelihood, draws((5, 3))),
 }
 
 

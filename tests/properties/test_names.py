@@ -30,8 +30,9 @@ def pictures() -> Arrays:
 def made(kind: type, pictures: Arrays, *, renamed: bool) -> Any:
     """A model whose vectors are far enough apart to have many names; the names changed about."""
     torch.manual_seed(0)
-    model = kind.for_data(pictures, codes=CODES, dimensions=2, width=8)
-    book = model if kind is MCQVAE else model.autoencoder
+    small = {"codebook_size": CODES, "code_dim": 2, "channels": 8}
+    model = kind.for_data(pictures, **(small if kind is MCQVAE else {"autoencoder": small}))
+    book = model if kind is MCQVAE else model.mcq_vae
     with torch.no_grad():
         x = torch.from_numpy(pictures.images[:CODES]).permute(0, 3, 1, 2) / 255
         table = book.vectors(x)[:, :, 0].transpose(0, 1).clone()

@@ -327,12 +327,14 @@ def test_an_empty_split_is_told(build: Any, pictures: Arrays) -> None:
 
 def test_only_what_differs_from_the_defaults_identifies_a_recipe() -> None:
     """Studies find their records by it: an option that is added later must leave it as it is."""
-    written = SMALL | {"model": {"name": "ct-vae", "rivals": 2, "weights": {"kl": 0.5}}}
+    written = SMALL | {
+        "model": {"name": "ct-vae", "contrast": {"negatives": 2}, "weights": {"kl": 0.5}}
+    }
     recipe = parse_recipe(written, source="here.yaml")
-    assert recipe.model.keys() > {"name", "rivals", "weights", "repeats"}
+    assert recipe.model.keys() > {"name", "contrast", "weights", "rollout"}
     assert recipe.non_defaults() == {
         "data": {"name": "pendulum", "size": 32},
-        "model": {"name": "ct-vae", "rivals": 2, "weights": {"kl": 0.5}},
+        "model": {"name": "ct-vae", "contrast": {"negatives": 2}, "weights": {"kl": 0.5}},
         "training": {},
         "seed": 0,
     }

@@ -200,6 +200,47 @@ def test_old_keys_move_into_groups_and_out_of_them() -> None:
     assert old["weights"] == {"kl": 2}
 
 
+def test_options_of_ct_vae_move_into_groups() -> None:
+    old = {
+        "name": "ct-vae",
+        "pretraining": 5,
+        "labels": "known",
+        "two_way": True,
+        "rivals": 2,
+        "compared": 1.0,
+        "repeats": 5,
+        "repeats_from": None,
+        "repeats_weight": 4.0,
+        "codes": 8,
+        "beta": 0.5,
+        "messages": "neighbours",
+        "rounds": 2,
+        "outcome": "likeliest",
+    }
+    new = {
+        "name": "ct-vae",
+        "pretrain_steps": 5,
+        "action_labels": "known",
+        "bidirectional": True,
+        "contrast": {"negatives": 2, "fraction": 1.0},
+        "rollout": {"length": 5, "weight": 4.0},
+        "autoencoder": {"codebook_size": 8, "commitment_weight": 0.5},
+        "transition": {"message_passing": "grid", "num_layers": 2},
+        "readout": "argmax",
+    }
+    assert upgrade_recipe({"model": old}) == {"model": new}
+    off = {"rivals": None, "compared": 1, "repeats": None, "repeats_from": None}
+    assert upgrade_recipe({"model": {"name": "ct-vae"} | off})["model"] == {
+        "name": "ct-vae",
+        "contrast": None,
+        "rollout": None,
+    }
+    some = upgrade_recipe({"model": {"name": "ct-vae", "compared": 0.5}})["model"]
+    assert some["contrast"] == {"negatives": None, "fraction": 0.5}
+    flat = upgrade_recipe({"model": {"name": "vq-vae", "codes": 8, "reduction": 4}})["model"]
+    assert flat == {"name": "vq-vae", "codebook_size": 8, "downsampling": 4}
+
+
 def test_names_of_tensors_are_upgraded_also_beside_an_average() -> None:
     names = dict.fromkeys(["weights.opponent.0.bias", "opponent_adam.0.step", "adam.0.step"], 0)
     assert list(upgrade_training_tensors(names)) == [

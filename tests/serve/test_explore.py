@@ -114,7 +114,7 @@ def test_a_number_that_is_no_category_is_refused(dataset: str, value: float) -> 
 @pytest.mark.parametrize("dataset", ["at hand", "missing"])
 def test_codes_out_of_a_codebook_are_whole_numbers_of_it(dataset: str) -> None:
     grid = small_grid((16, 16, 1))
-    model = VQVAE.for_data(grid, codes=8).eval()
+    model = VQVAE.for_data(grid, codebook_size=8).eval()
     loaded_run = LoadedRun(model, grid if dataset == "at hand" else None, 1)
     encoded = EncodedImage(model, grid.images[0])
     answer = explore.traverse(loaded_run, encoded, {"0": 2.6, "1": -40.0, "2": 99.0})

@@ -105,7 +105,7 @@ def test_a_run_that_is_trained_anew_in_its_folder_is_served_anew(tmp_path: Path)
     shutil.rmtree(tmp_path / "run")
     assert not served.stale
     assert served.load() is before, "what is gone is served as long as nothing else is there"
-    quantized = VQVAE.for_data(pendulum, codes=8, width=8)
+    quantized = VQVAE.for_data(pendulum, codebook_size=8, channels=8)
     fit(quantized, pendulum, out=tmp_path / "run", **options)
     assert served.summary().model == "vq-vae"
     assert "quantizes" in served.summary().capabilities

@@ -14,7 +14,7 @@ def options_are_checked(dataset: Dataset) -> None:
     assert_type(VAE.for_data(dataset, latent=3, network="mlp"), VAE)
     VAE.for_data(dataset, latnet=3)  # type: ignore[call-arg]
     VAE.for_data(dataset, latent="3")  # type: ignore[arg-type]
-    VQVAE.for_data(dataset, codebooks=3)  # type: ignore[call-arg]
+    VQVAE.for_data(dataset, num_codebooks=3)  # type: ignore[call-arg]
 
 
 def data_decide_the_first_arguments(dataset: Dataset) -> None:

@@ -22,13 +22,14 @@ class Decodes(Protocol):
 
 @runtime_checkable
 class Quantizes(Protocol):
-    """Codes are indices into codebooks, not quantities: neighbouring indices need not look alike.
+    """Codes are indices into codebooks, not quantities: adjacent indices need not look alike.
 
     Attributes:
-        codes: number of codes in a codebook.
+        codebook_size: codes in each codebook.
     """
 
-    codes: int
+    @property
+    def codebook_size(self) -> int: ...
 
     def indices(self, x: Tensor) -> Tensor:
         """The codes (n, d) of images, as integers."""

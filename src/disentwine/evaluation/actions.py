@@ -1,4 +1,4 @@
-"""A model's actions measured on pairs of images that it has not seen."""
+"""Evaluation of actions on test pairs: retrieval, image errors, rollouts, off-target change."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from disentwine.metrics.actions import intervention_scores, retrieval_scores
 from disentwine.metrics.images import over, squared_error
 
 MOST_PAIRS = 2000
-WALK = 5
-WALKS = 40
-"""Images a factor that take five steps."""
+ROLLOUT_LENGTH = 5
+"""Actions of a rollout."""
+ROLLOUTS_PER_FACTOR = 40
+"""Test images per factor from which rollouts start."""
 READABLE = 0.5
-"""The largest error, in deviations of the label, of a reader who can tell whether a factor moved."""
+"""The largest error of a probe, in label standard deviations, that still shows changes of a factor."""
 
 
 def action_scores(
@@ -36,13 +37,13 @@ def action_scores(
 ) -> list[Score]:
     """Accuracy of retrieved actions and factors, and errors of images after an action.
 
-    Nothing is answered for a model without actions, or one of other actions than the pairs'.
+    The result is empty for a model without actions or with other actions than the pairs.
 
     Arguments:
-        model: one that *transitions*.
-        pairs: its test pairs are used; the validation pairs where there are none.
-        most: pairs to look at.
-        unseen: of these pairs, see `retrieval_scores`.
+        model: a model that *transitions*.
+        pairs: its test pairs are used, or the validation pairs if there are none.
+        most: largest number of pairs.
+        unseen: for these pairs, see `retrieval_scores`.
     """
     if not isinstance(model, AppliesActions) or model.actions != pairs.actions:
         return []
@@ -55,43 +56,45 @@ def action_scores(
         factors=pairs.factor_of_action.tolist(),
         unseen=unseen,
     )
-    made = apply_each(model, x, actions)
+    predicted = apply_each(model, x, actions)
     images = intervention_scores(
-        predicted=made, truth=y, before=x, reconstructed=model.reconstruct(y)
+        predicted=predicted, truth=y, before=x, reconstructed=model.reconstruct(y)
     )
     return [*retrieval, *images]
 
 
 def apply_each(model: AppliesActions, x: UInt8Array, actions: IndexArray) -> UInt8Array:
-    """Each image after an action of its own."""
-    made = np.empty_like(x)
+    """Each image after its own action."""
+    predicted = np.empty_like(x)
     for action in np.unique(actions):
-        made[actions == action] = model.apply(x[actions == action], int(action))
-    return made
+        predicted[actions == action] = model.apply(x[actions == action], int(action))
+    return predicted
 
 
-class Walked(NamedTuple):
-    """Images after one action and after five, as a model makes them and as they are.
+class RolloutImages(NamedTuple):
+    """Predicted and real images after the first and the last action of rollouts.
 
     Arguments:
-        factor: (n,) which was moved.
-        made: what the model makes, (n, h, w, c) after the first and after the last.
-        real: the images that the actions lead to.
+        factor: (n,) index of the factor that changes.
+        predicted: the model's images, (n, h, w, c) after the first action and after the last.
+        real: the same images of the data set.
     """
 
     factor: IndexArray
-    made: tuple[UInt8Array, UInt8Array]
+    predicted: tuple[UInt8Array, UInt8Array]
     real: tuple[UInt8Array, UInt8Array]
 
 
-def walk(model: AppliesActions, pairs: Transitions, *, seed: int = 0) -> Walked | None:
-    """Move each factor of some test images on and on, and back from the end of its grid.
+def rollout_images(
+    model: AppliesActions, pairs: Transitions, *, seed: int = 0
+) -> RolloutImages | None:
+    """Roll out each factor from some test images, with the direction reversed at the ends of its grid.
 
-    Nothing is answered where no factor has room for it.
+    The result is None if no factor has enough values.
 
     Arguments:
-        model: one that *transitions*.
-        pairs: where test images, and actions, come from.
+        model: a model that *transitions*.
+        pairs: source of the test images and the actions.
         seed: of the choice of images.
     """
     dataset = pairs.dataset
@@ -100,7 +103,9 @@ def walk(model: AppliesActions, pairs: Transitions, *, seed: int = 0) -> Walked 
     found = [
         (factor, *taken)
         for factor in steps.columns
-        for taken in walks(steps, pairs, rng.permutation(dataset.split["test"])[:WALKS], factor)
+        for taken in rollouts(
+            steps, pairs, rng.permutation(dataset.split["test"])[:ROLLOUTS_PER_FACTOR], factor
+        )
     ]
     if not found:
         return None
@@ -111,35 +116,35 @@ def walk(model: AppliesActions, pairs: Transitions, *, seed: int = 0) -> Walked 
         same = (paths == path).all(axis=1)
         last[same] = model.apply(images[same], path.tolist())
     first = apply_each(model, images, paths[:, 0])
-    return Walked(factor, (first, last), (dataset.images[ends[:, 0]], dataset.images[ends[:, -1]]))
+    real = dataset.images[ends[:, 0]], dataset.images[ends[:, -1]]
+    return RolloutImages(factor, (first, last), real)
 
 
-def walk_scores(model: Any, pairs: Transitions, *, seed: int = 0) -> list[Score]:
-    """What is left of an image after five actions, one on what the other made.
+def rollout_scores(model: Any, pairs: Transitions, *, seed: int = 0) -> list[Score]:
+    """Image error after five actions relative to the error after one.
 
-    The real image at the end is what the fifth is compared to, that after one action what the first
-    is.
+    Each predicted image is compared with the real image after as many actions.
 
     Arguments:
-        model: one that *transitions*.
-        pairs: where test images, and actions, come from.
+        model: a model that *transitions*.
+        pairs: source of the test images and the actions.
         seed: of the choice of images.
     """
     if not isinstance(model, AppliesActions) or model.actions != pairs.actions:
         return []
-    walked = walk(model, pairs, seed=seed)
-    if walked is None:
+    found = rollout_images(model, pairs, seed=seed)
+    if found is None:
         return []
-    one, five = (squared_error(*both) for both in zip(walked.made, walked.real, strict=True))
-    about = f"squared error of a pixel after {WALK} actions over that after one"
-    details = {"about": about, "after one": one, f"after {WALK}": five}
-    return [Score("repeated-ratio", over(five, one), len(walked.factor), details=details)]
+    one, five = (squared_error(*both) for both in zip(found.predicted, found.real, strict=True))
+    about = f"squared pixel error after {ROLLOUT_LENGTH} actions over the error after one"
+    details = {"about": about, "after one": one, f"after {ROLLOUT_LENGTH}": five}
+    return [Score("rollout-ratio", over(five, one), len(found.factor), details=details)]
 
 
-def walks(
+def rollouts(
     steps: FactorGrid, pairs: Transitions, images: IndexArray, factor: int
 ) -> list[tuple[int, list[int], list[int]]]:
-    """(image, five actions, where each leads) for images from which a factor can be moved."""
+    """(image, five actions, image after each) for images where a factor has neighbouring values."""
     up, down = (
         int(
             np.flatnonzero((pairs.factor_of_action == factor) & (pairs.direction_of_action == d))[0]
@@ -151,7 +156,7 @@ def walks(
         here, direction = int(start), 1
         path: list[int] = []
         ends: list[int] = []
-        while len(path) < WALK:
+        while len(path) < ROLLOUT_LENGTH:
             there = int(steps.neighbours(np.array([here]), factor, direction)[0])
             if there < 0:
                 direction = -direction
@@ -161,61 +166,62 @@ def walks(
             path.append(up if direction > 0 else down)
             ends.append(there)
             here = there
-        if len(path) == WALK:
+        if len(path) == ROLLOUT_LENGTH:
             found.append((int(start), path, ends))
     return found
 
 
-def leak_scores(
+def off_target_scores(
     model: Any, reader: Reader, pairs: Transitions, *, most: int = MOST_PAIRS
 ) -> list[Score]:
-    """How far factors that were not acted on are moved by one action and by five, read back from the
-    model's images.
+    """Off-target change: how much one action and five change the other factors, as predicted from the
+    model's images by a concept probe.
 
-    The noise floor is what the reader sees move between real images and their reconstructions. What
-    the reader cannot read from real images is left out: of it a blind one would see nothing move.
+    The noise floor is the change that the probe predicts between real images and their
+    reconstructions. Factors that the probe does not predict from real images are left out, because
+    it would show no change of them.
 
     Arguments:
-        model: one that *transitions*.
-        reader: of the same data set, from `train_concept_probe`.
+        model: a model that *transitions*.
+        reader: the concept probe of the same data set, from `train_concept_probe`.
         pairs: its test pairs are used.
-        most: pairs to look at.
+        most: largest number of pairs.
     """
     if not isinstance(model, AppliesActions) or model.actions != pairs.actions:
         return []
     x, y, actions = pairs.batch(_held_out(pairs)[:most])
-    made = apply_each(model, x, actions)
-    found = _leaks(model, reader, made, y, pairs.factor_of_action[actions])
-    walked = walk(model, pairs)
-    if walked is not None:
-        after = _leaks(model, reader, walked.made[1], walked.real[1], walked.factor)
-        found += [replace(score, name=f"{score.name}-after-{WALK}") for score in after]
-    return found
+    predicted = apply_each(model, x, actions)
+    scores = _off_target(model, reader, predicted, y, pairs.factor_of_action[actions])
+    found = rollout_images(model, pairs)
+    if found is not None:
+        after = _off_target(model, reader, found.predicted[1], found.real[1], found.factor)
+        scores += [replace(score, name=f"{score.name}-after-{ROLLOUT_LENGTH}") for score in after]
+    return scores
 
 
-def _leaks(
-    model: Any, reader: Reader, made: UInt8Array, real: UInt8Array, factor: IndexArray
+def _off_target(
+    model: Any, reader: Reader, predicted: UInt8Array, real: UInt8Array, factor: IndexArray
 ) -> list[Score]:
-    """How far the factors of images are from those of the real ones: the one acted on, and others."""
+    """Errors of the factors of predicted images: of the other factors, and of the action's own."""
     truth = reader(real)
     readable = np.asarray(reader.error) <= READABLE
     own = np.zeros((len(factor), len(reader.names)), dtype=bool)
     own[np.arange(len(factor)), factor] = True
-    held, acted = ~own & readable, own & readable
-    moved = np.abs(reader(made) - truth) / reader.scale
-    alone = np.abs(reader(model.reconstruct(real)) - truth) / reader.scale
+    others, own = ~own & readable, own & readable
+    change = np.abs(reader(predicted) - truth) / reader.scale
+    floor = np.abs(reader(model.reconstruct(real)) - truth) / reader.scale
     errors = dict(zip(reader.names, np.round(reader.error, 3).tolist(), strict=True))
     return [
         Score(
             name,
-            float(moved[where].mean()),
+            float(change[where].mean()),
             int(where.any(axis=1).sum()),
-            noise_floor=float(alone[where].mean()),
-            details={"about": f"{about}, in deviations of the label", "reader's error": errors},
+            noise_floor=float(floor[where].mean()),
+            details={"about": f"{about}, in label standard deviations", "probe error": errors},
         )
         for name, where, about in (
-            ("action-leak", held, "mean movement of factors not acted on"),
-            ("action-error", acted, "mean error of the factor acted on"),
+            ("off-target-change", others, "mean change of the factors without action"),
+            ("action-error", own, "mean error of the factor acted on"),
         )
         if where.any()
     ]
@@ -226,8 +232,8 @@ def _held_out(pairs: Transitions) -> IndexArray:
 
 
 def score_actions(model: Any, dataset: Dataset, *, most: int = MOST_PAIRS // 4) -> list[Score]:
-    """`action_scores` and `walk_scores` on a data set's own pairs; nothing for a model or a data set without
-    any."""
+    """`action_scores` and `rollout_scores` on a data set's own pairs; empty for a model without actions
+    or a data set without pairs."""
     if not isinstance(model, AppliesActions):
         return []
     try:
@@ -236,4 +242,4 @@ def score_actions(model: Any, dataset: Dataset, *, most: int = MOST_PAIRS // 4) 
         return []
     if not len(_held_out(pairs)):
         return []
-    return action_scores(model, pairs, most=most) + walk_scores(model, pairs)
+    return action_scores(model, pairs, most=most) + rollout_scores(model, pairs)

@@ -1,4 +1,4 @@
-"""Figures of actions: what they touch, and which are taken for which."""
+"""Figures of actions: confusion matrix, masks and graphs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ CELL = 74
 
 
 def confusion_matrix(counts: ArrayLike, names: Sequence[str], *, title: str = "") -> Figure:
-    """Of the pairs that each action made, the share in which each action was retrieved.
+    """Confusion matrix of actions, in percent of each row.
 
     Arguments:
-        counts: (actions, actions), a row for each true action, a column for each that was found.
+        counts: (actions, actions), a row per true action and a column per retrieved action.
         names: of the actions.
-        title: above.
+        title: of the figure.
 
     >>> figure = confusion_matrix([[9, 1], [0, 5]], ["+x", "-x"])
     >>> [text.get_text() for text in figure.axes[0].texts]
@@ -44,10 +44,10 @@ def confusion_matrix(counts: ArrayLike, names: Sequence[str], *, title: str = ""
 
 
 def action_graphs(masks: ArrayLike, edges: ArrayLike, names: Sequence[str]) -> Figure:
-    """For each action the nodes that it touches, over the image's grid, and the edges between nodes.
+    """The mask of each action on the grid of positions, and its edges between nodes.
 
     Arguments:
-        masks: (actions, rows, columns) probability that an action touches a position.
+        masks: (actions, rows, columns) probability that an action affects a position.
         edges: (actions, nodes, nodes) probability that a node (row) depends on another (column).
         names: of the actions.
 
@@ -66,6 +66,6 @@ def action_graphs(masks: ArrayLike, edges: ArrayLike, names: Sequence[str]) -> F
             axes.set_xticks([])
             axes.set_yticks([])
         grid[0, column].set_title(name.replace("_", " "), fontsize=SMALL, color=INK)
-    for axes, label in zip(grid[:, 0], ("touched", "depends on"), strict=True):
+    for axes, label in zip(grid[:, 0], ("mask", "edges"), strict=True):
         axes.set_ylabel(label, fontsize=SMALL, color=QUIET)
     return figure

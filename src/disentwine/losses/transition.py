@@ -1,4 +1,4 @@
-"""Losses of a transition between codes and of the graph it follows.
+"""Losses of CT-VAE's transitions between codes and of their graphs.
 
 Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron, M. Witbrock
 and G. Dobbie, 2023, section 3.5.
@@ -13,12 +13,12 @@ from torch import Tensor
 
 
 def negative_log_likelihood(log_p: Tensor, codes: Tensor) -> Tensor:
-    r"""$-\sum_i \log p(L_i)$ of all nodes together (eq. 6, 7, 9, 10), in nats.
+    r"""Negative log-likelihood $-\sum_i \log p(L_i)$ summed over nodes (eq. 6, 7, 9, 10), in nats.
 
     Arguments:
         log_p: (..., nodes, codes) log-probabilities.
-        codes: (..., nodes) what the nodes became, or one-hot (..., nodes, codes), through which
-            gradients flow; axes of size 1 are repeated.
+        codes: (..., nodes) observed codes, or one-hot codes (..., nodes, codes) with gradients; axes of
+            size 1 are broadcast.
 
     >>> negative_log_likelihood(torch.tensor([[[0.25, 0.75]]]).log(), torch.tensor([[1]])).exp()
     tensor([1.3333])
@@ -29,10 +29,11 @@ def negative_log_likelihood(log_p: Tensor, codes: Tensor) -> Tensor:
     return -log_p.gather(-1, index)[..., 0].sum(-1)
 
 
-def from_identity(edges: Tensor) -> Tensor:
-    r"""$\|M - I\|^2$ (eq. 8) of graphs (n, nodes, nodes), or its mean given the mean of M.
+def distance_from_identity(edges: Tensor) -> Tensor:
+    r"""Squared distance $\|M - I\|^2$ (eq. 8) of graphs (n, nodes, nodes), or its expectation given
+    edge probabilities.
 
-    >>> from_identity(torch.tensor([[[0.5, 0.5], [0.0, 1.0]]]))
+    >>> distance_from_identity(torch.tensor([[[0.5, 0.5], [0.0, 1.0]]]))
     tensor([1.])
     """
     diagonal = edges.diagonal(dim1=-2, dim2=-1)
@@ -40,8 +41,8 @@ def from_identity(edges: Tensor) -> Tensor:
 
 
 def edge_count(edges: Tensor) -> Tensor:
-    r"""$\|M\|^2$ (eq. 14), the number of edges of graphs (n, nodes, nodes), or its mean given the mean
-    of M: an edge is there or not, so that it is its own square.
+    r"""Number of edges $\|M\|^2$ (eq. 14) of graphs (n, nodes, nodes), or its expectation given edge
+    probabilities. Edges are 0 or 1, so each is its own square.
 
     >>> edge_count(torch.tensor([[[0.5, 0.5], [0.0, 1.0]]]))
     tensor([2.])
@@ -50,37 +51,38 @@ def edge_count(edges: Tensor) -> Tensor:
 
 
 def edge_divergence(probabilities: Tensor) -> Tensor:
-    r"""$D_{KL}(q(M) \,\|\, p(M))$ (eq. 11 to 13): Bernoulli edges from those of a fair coin, which is what
-    a uniform law of their probability comes to.
+    r"""KL divergence $D_{KL}(q(M) \,\|\, p(M))$ (eq. 11 to 13) of Bernoulli edges from Bernoulli(0.5),
+    the marginal of a uniform prior on the edge probability.
 
     >>> edge_divergence(torch.tensor([[[0.5, 1.0]]]))  # log 2
     tensor([0.6931])
     """
-    # At 0 and at 1 the slope of the entropy is infinite, and nothing is learnt from it times 0.
-    least = torch.finfo(probabilities.dtype).eps
-    p = probabilities.clamp(least, 1 - least)
+    # The slope of the entropy is infinite at 0 and 1, and its product with 0 is NaN.
+    eps = torch.finfo(probabilities.dtype).eps
+    p = probabilities.clamp(eps, 1 - eps)
     entropy: Tensor = torch.special.entr(p) + torch.special.entr(1 - p)
     return (math.log(2) - entropy).sum((-2, -1))
 
 
-def lonely_nodes(alone: Tensor) -> Tensor:
-    r"""$\sum_i \|\prod_j (1 - \sigma(\alpha_{ij}))\|^2$ (eq. 15).
+def orphan_penalty(no_parents: Tensor) -> Tensor:
+    r"""Penalty on nodes without parents, $\sum_i \|\prod_j (1 - \sigma(\alpha_{ij}))\|^2$ (eq. 15).
 
     Arguments:
-        alone: (n, nodes) probability that a node depends on nothing.
+        no_parents: (n, nodes) probability that a node has no parents.
     """
-    return alone.square().sum(-1)
+    return no_parents.square().sum(-1)
 
 
-def unlabelled(fit: Tensor) -> tuple[Tensor, Tensor]:
-    r"""What takes the place of $L_y$ and $L_a$ where nobody says which action it was:
-    $-\log \frac{1}{|A|} \sum_a p(L_y | L_x, a)$, (n,), and, so that all actions are used,
-    $D_{KL}(\bar q(a) \,\|\, \mathrm{uniform})$ of how often each is retrieved in the batch, () nats.
+def unlabelled_likelihood(fit: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Replacements of $L_y$ and $L_a$ for pairs with unknown actions: the mixture's negative
+    log-likelihood $-\log \frac{1}{|A|} \sum_a p(L_y | L_x, a)$, (n,), and
+    $D_{KL}(\bar q(a) \,\|\, \mathrm{uniform})$ of the batch's mean posterior of actions, () nats,
+    which balances their use.
 
     Arguments:
         fit: (n, actions) log-likelihood of y after each action.
 
-    >>> likelihood, balance = unlabelled(torch.tensor([[0.0, -99.0], [-99.0, 0.0]]))
+    >>> likelihood, balance = unlabelled_likelihood(torch.tensor([[0.0, -99.0], [-99.0, 0.0]]))
     >>> likelihood.exp(), balance
     (tensor([2., 2.]), tensor(0.))
     """

@@ -1,4 +1,4 @@
-"""Action and factor accuracy; image error after an action."""
+"""Action and factor accuracy of retrieval; image errors after an action."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from disentwine.metrics.images import over, squared_error
 
 
 def action_accuracy(predicted: ArrayLike, actions: ArrayLike) -> Score:
-    """The share of pairs of images whose action was told rightly; the floor is the commonest action.
+    """Share of image pairs whose action is retrieved; the floor is always predicting the most frequent
+    action.
 
     Arguments:
-        predicted: (n,) actions, or (n, actions) probabilities whose largest counts.
-        actions: (n,) the true ones.
+        predicted: (n,) actions, or (n, actions) probabilities, of which the largest counts.
+        actions: (n,) true actions.
 
     >>> action_accuracy([0, 1, 2, 2], [0, 1, 2, 3]).value
     0.75
@@ -41,12 +42,12 @@ def action_accuracy(predicted: ArrayLike, actions: ArrayLike) -> Score:
 def factor_accuracy(
     predicted: ArrayLike, actions: ArrayLike, *, factor_of: Sequence[int] | None = None
 ) -> Score:
-    """The same when only the factor that an action moves counts, not whether up or down.
+    """Share of image pairs whose factor is retrieved, whatever the direction of the action.
 
     Arguments:
-        predicted: (n,) actions, or (n, actions) probabilities whose largest counts.
-        actions: (n,) the true ones.
-        factor_of: the factor of each action; by default actions 2i and 2i + 1 move factor i.
+        predicted: (n,) actions, or (n, actions) probabilities, of which the largest counts.
+        actions: (n,) true actions.
+        factor_of: the factor of each action; by default actions 2i and 2i + 1 change factor i.
 
     >>> factor_accuracy([0, 1, 2, 2], [1, 1, 2, 3]).value
     1.0
@@ -79,18 +80,18 @@ def retrieval_scores(
     factors: Sequence[int],
     unseen: ArrayLike | None = None,
 ) -> list[Score]:
-    """Action and factor accuracy (see `metrics.accuracy`), with the confusion of actions as a detail.
+    """Action and factor accuracy, with the confusion matrix of actions among the details.
 
     Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
     M. Witbrock and G. Dobbie, 2023, Table 1.
 
     Arguments:
-        probabilities: (n, actions) of each pair of images, or anything that is largest for the answer.
-        actions: (n,) the true ones.
+        probabilities: (n, actions) for each pair of images, or scores in the same order.
+        actions: (n,) true actions.
         names: of the actions.
-        factors: (actions,) which factor each action moves.
-        unseen: (n,) whether training saw neither picture of a pair, nor one that looks the same; then
-            the same two scores of these pairs follow, where there are any.
+        factors: (actions,) the factor that each action changes.
+        unseen: (n,) whether neither image of a pair is in the training images, not even as a duplicate.
+            If there are such pairs, the same two scores for these pairs follow.
 
     >>> q = [[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], [0.1, 0.2, 0.7]]
     >>> action, factor = retrieval_scores(q, [0, 1, 2], names=["+x", "-x", "+y"], factors=[0, 0, 1])
@@ -122,7 +123,7 @@ def retrieval_scores(
             replace(
                 score,
                 name=f"{score.name}-unseen",
-                details={"about": "the same of pairs of which training saw neither picture"},
+                details={"about": "the same for pairs without training images"},
             )
             for score in retrieval_scores(q[some], truth[some], names=names, factors=factors)
         ]
@@ -132,18 +133,18 @@ def retrieval_scores(
 def intervention_scores(
     *, predicted: UInt8Array, truth: UInt8Array, before: UInt8Array, reconstructed: UInt8Array
 ) -> tuple[Score, Score, Score]:
-    r"""The error of images after an action: of a pixel, over that of reconstructions, and as a share of
-    doing nothing.
+    r"""Image error after an action: absolute, relative to the reconstruction error, and relative to the
+    unchanged image.
 
-    With $e = \overline{(\hat y - y)^2}$ of a pixel: e, $e \,/\, \overline{(\tilde y - y)^2}$ for
-    the reconstruction $\tilde y$ of the true image, and $e \,/\, \overline{(x - y)^2}$; over no error at
-    all it is NaN.
+    With the mean squared pixel error $e = \overline{(\hat y - y)^2}$, these are e,
+    $e \,/\, \overline{(\tilde y - y)^2}$ for the reconstruction $\tilde y$ of the real image, and
+    $e \,/\, \overline{(x - y)^2}$; NaN where the denominator is 0.
 
     Arguments:
-        predicted: (n, height, width, channels) what the model makes of x.
+        predicted: (n, height, width, channels) the model's images after the action on x.
         truth: y, the real images after the action.
-        before: x.
-        reconstructed: what the model makes of y.
+        before: x, the images before the action.
+        reconstructed: the model's reconstructions of y.
 
     >>> black, white = np.zeros((1, 2, 2, 1), np.uint8), np.full((1, 2, 2, 1), 255, np.uint8)
     >>> [score.value for score in intervention_scores(
@@ -161,18 +162,18 @@ def intervention_scores(
             "intervention-error",
             error,
             n,
-            details={"about": "squared error of a pixel after an action, against the real image"},
+            details={"about": "squared pixel error after an action, against the real image"},
         ),
         Score(
             "intervention-ratio",
             over(error, own),
             n,
-            details={"about": "the same over that of the real image's reconstruction"},
+            details={"about": "the same relative to the reconstruction error of the real image"},
         ),
         Score(
             "intervention-share",
             over(error, nothing),
             n,
-            details={"about": "the same over that of the image before the action"},
+            details={"about": "the same relative to the error of the unchanged image"},
         ),
     )

@@ -14,6 +14,10 @@ from disentwine.models.infogan import InfoGAN as InfoGAN
 from disentwine.models.quantized.ct_vae import CTVAE as CTVAE
 from disentwine.models.quantized.mcq_vae import MCQVAE as MCQVAE
 from disentwine.models.quantized.mcq_vae import VQVAE as VQVAE
+from disentwine.models.quantized.mcq_vae import QuantizerOptions as QuantizerOptions
+from disentwine.models.quantized.transition_losses import Contrast as Contrast
+from disentwine.models.quantized.transition_losses import Rollout as Rollout
+from disentwine.models.quantized.transition_losses import TransitionWeights as TransitionWeights
 from disentwine.models.vae.beta_tcvae import BetaTCVAE as BetaTCVAE
 from disentwine.models.vae.beta_vae import BetaVAE as BetaVAE
 from disentwine.models.vae.dc_ign import DCIGN as DCIGN
@@ -23,6 +27,7 @@ from disentwine.models.vae.factor_vae import FactorVAE as FactorVAE
 from disentwine.models.vae.vae import VAE as VAE
 from disentwine.models.wae import WAEGAN as WAEGAN
 from disentwine.models.wae import WAEMMD as WAEMMD
+from disentwine.nn.transition import TransitionOptions as TransitionOptions
 
 MODELS: dict[str, type[Model]] = {
     "vae": VAE,

@@ -1,4 +1,4 @@
-"""Conv encoders/decoders; image <-> grid-of-vectors conv nets; ENCODERS/DECODERS table; MLP builders."""
+"""Convolutional and MLP encoders and decoders of images, and of grids of vectors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ImageShape = tuple[int, int, int]
 """(height, width, channels)"""
 
 Between = Callable[[int], tuple[nn.Module, ...]]
-"""What stands between two layers, the first of them that wide."""
+"""The modules between two layers, given the width of the first."""
 
 
 class PadToMultiple(nn.Module):
-    """Repeat the border until height and width are multiples of `factor`.
+    """Pad by replication until height and width are multiples of `factor`.
 
     >>> import torch
     >>> PadToMultiple(16)(torch.zeros(1, 1, 28, 28)).shape
@@ -36,7 +36,7 @@ class PadToMultiple(nn.Module):
 
 
 class CropTo(nn.Module):
-    """Keep the upper left `height` x `width` pixels: the inverse of `PadToMultiple`."""
+    """Crop to the upper left `height` x `width` pixels: the inverse of `PadToMultiple`."""
 
     def __init__(self, height: int, width: int) -> None:
         super().__init__()
@@ -46,13 +46,13 @@ class CropTo(nn.Module):
         return x[..., : self.height, : self.width]
 
 
-def kinked(width: int) -> tuple[nn.Module, ...]:
-    """A rectifier, as in most papers."""
+def rectified(width: int) -> tuple[nn.Module, ...]:
+    """ReLU, as in most papers."""
     return (nn.ReLU(),)
 
 
 def normed(width: int) -> tuple[nn.Module, ...]:
-    """Groups of features brought to mean 0 and variance 1, then a smooth rectifier."""
+    """Group normalisation and SiLU."""
     return nn.GroupNorm(math.gcd(width, 8), width), nn.SiLU()
 
 
@@ -62,7 +62,7 @@ def _grid(image_shape: ImageShape, factor: int) -> tuple[int, int]:
 
 
 def standard_encoder(image_shape: ImageShape, out_features: int) -> nn.Sequential:
-    """Four strided 4x4 convolutions and a hidden layer: the network most papers of the field share.
+    """Four strided 4x4 convolutions and a hidden layer, the network of most papers.
 
     Reference: Understanding disentangling in beta-VAE, C. Burgess et al., 2018, appendix A.
     """
@@ -96,12 +96,12 @@ def standard_decoder(in_features: int, image_shape: ImageShape) -> nn.Sequential
 
 
 def compact_encoder(
-    image_shape: ImageShape, out_features: int, *, between: Between = kinked
+    image_shape: ImageShape, out_features: int, *, between: Between = rectified
 ) -> nn.Sequential:
-    """Fold 4x4 pixels into channels first, so that no convolution runs at full resolution.
+    """Convolutions on patches of 4x4 pixels, so that none runs at full resolution.
 
-    The opening layer is a pixel-unshuffle and a 1x1 convolution in one. On a processor this
-    network reaches a given reconstruction error in less than half the time of the standard one.
+    The first layer is a pixel-unshuffle and a 1x1 convolution in one. On a CPU this network reaches
+    a given reconstruction error in less than half the time of the standard one.
     """
     rows, columns = _grid(image_shape, 16)
     return nn.Sequential(
@@ -116,9 +116,9 @@ def compact_encoder(
 
 
 def compact_decoder(
-    in_features: int, image_shape: ImageShape, *, between: Between = kinked
+    in_features: int, image_shape: ImageShape, *, between: Between = rectified
 ) -> nn.Sequential:
-    """The mirror of `compact_encoder`: channels are unfolded into 4x4 pixels last."""
+    """The mirror of `compact_encoder`: a pixel-shuffle unfolds channels into 4x4 pixels last."""
     height, width, channels = image_shape
     rows, columns = _grid(image_shape, 16)
     return nn.Sequential(
@@ -132,12 +132,12 @@ def compact_decoder(
     )
 
 
-Reduction = Literal[4, 8, 16]
-"""Pixels of an image's side for one of the grid's."""
+Downsampling = Literal[4, 8, 16]
+"""Pixels per grid position along each side."""
 
 
 class Sum(nn.ModuleList):
-    """What several modules make of the same, added."""
+    """The sum of several modules' outputs for one input."""
 
     def forward(self, x: Tensor) -> Tensor:
         first, *others = self
@@ -147,26 +147,26 @@ class Sum(nn.ModuleList):
         return total
 
 
-def grid_of(image_shape: ImageShape, reduction: Reduction) -> tuple[int, int]:
-    """Rows and columns of the grid.
+def grid_of(image_shape: ImageShape, downsampling: Downsampling) -> tuple[int, int]:
+    """Rows and columns of an image's grid.
 
     >>> grid_of((64, 60, 3), 16)
     (4, 4)
     """
     height, width, _ = image_shape
-    return math.ceil(height / reduction), math.ceil(width / reduction)
+    return math.ceil(height / downsampling), math.ceil(width / downsampling)
 
 
 def grid_encoder(
-    image_shape: ImageShape, out_channels: int, *, reduction: Reduction, width: int
+    image_shape: ImageShape, out_channels: int, *, downsampling: Downsampling, width: int
 ) -> nn.Sequential:
-    """Images to (n, out_channels, rows, columns); 4x4 pixels are folded into channels first.
+    """Convolutional encoder of images to grids (n, out_channels, rows, columns).
 
-    A linear map of each position's own pixels is added: it learns colours and places in few updates,
-    and leaves to the convolutions what is not linear.
+    The first layer maps patches of 4x4 pixels to channels. A linear map of each position's own pixels
+    is added: it learns colours and positions in few updates, and the convolutions learn the rest.
 
     >>> import torch
-    >>> encoder = grid_encoder((64, 64, 3), 32, reduction=8, width=48)
+    >>> encoder = grid_encoder((64, 64, 3), 32, downsampling=8, width=48)
     >>> encoder(torch.zeros(2, 3, 64, 64)).shape
     torch.Size([2, 32, 8, 8])
     """
@@ -175,19 +175,19 @@ def grid_encoder(
         nn.Conv2d(channels, width, 4, 4),
         *(
             layer
-            for _ in range(_halvings(reduction))
+            for _ in range(_halvings(downsampling))
             for layer in (*normed(width), nn.Conv2d(width, width, 4, 2, 1))
         ),
         _residual(width),
         *normed(width),
         nn.Conv2d(width, out_channels, 1),
     )
-    linear = nn.Conv2d(channels, out_channels, reduction, reduction)
-    return nn.Sequential(PadToMultiple(reduction), Sum([linear, convolutions]))
+    linear = nn.Conv2d(channels, out_channels, downsampling, downsampling)
+    return nn.Sequential(PadToMultiple(downsampling), Sum([linear, convolutions]))
 
 
 def grid_decoder(
-    in_channels: int, image_shape: ImageShape, *, reduction: Reduction, width: int
+    in_channels: int, image_shape: ImageShape, *, downsampling: Downsampling, width: int
 ) -> nn.Sequential:
     """The mirror of `grid_encoder`; returns logits or means (n, channels, height, width)."""
     height, columns, channels = image_shape
@@ -196,14 +196,14 @@ def grid_decoder(
         _residual(width),
         *(
             layer
-            for _ in range(_halvings(reduction))
+            for _ in range(_halvings(downsampling))
             for layer in (*normed(width), nn.ConvTranspose2d(width, width, 4, 2, 1))
         ),
         *normed(width),
         *(nn.Conv2d(width, 16 * channels, 3, padding=1), nn.PixelShuffle(4)),
     )
     linear = nn.Sequential(
-        nn.Conv2d(in_channels, reduction**2 * channels, 1), nn.PixelShuffle(reduction)
+        nn.Conv2d(in_channels, downsampling**2 * channels, 1), nn.PixelShuffle(downsampling)
     )
     return nn.Sequential(Sum([linear, convolutions]), CropTo(height, columns))
 
@@ -217,8 +217,8 @@ def _residual(width: int) -> Sum:
     return Sum([nn.Identity(), f])
 
 
-def _halvings(reduction: Reduction) -> int:
-    return int(math.log2(reduction)) - 2
+def _halvings(downsampling: Downsampling) -> int:
+    return int(math.log2(downsampling)) - 2
 
 
 HIDDEN = (512, 256)
@@ -237,7 +237,7 @@ def perceptron(sizes: Sequence[int], *, slope: float = 0.0) -> nn.Sequential:
 
 
 def mlp_encoder(image_shape: ImageShape, out_features: int) -> nn.Sequential:
-    """Flatten, then two hidden layers."""
+    """MLP with two hidden layers on the flattened image."""
     return nn.Sequential(nn.Flatten(), *perceptron([math.prod(image_shape), *HIDDEN, out_features]))
 
 
@@ -251,7 +251,7 @@ def mlp_decoder(in_features: int, image_shape: ImageShape) -> nn.Sequential:
 
 
 Network = Literal["compact", "normed", "standard", "mlp"]
-"""`normed` is `compact` with normalised layers: it bears three times the learning rate."""
+"""`normed` is `compact` with normalised layers and trains at three times the learning rate."""
 
 ENCODERS: dict[Network, Callable[[ImageShape, int], nn.Module]] = {
     "compact": compact_encoder,

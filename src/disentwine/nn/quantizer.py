@@ -7,18 +7,18 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-CodebookTraining = Literal["gradient", "ema"]
+CodebookUpdate = Literal["gradient", "ema"]
 
 
 class Quantized(NamedTuple):
-    """What a grid of vectors became.
+    """A quantized grid of vectors and its losses.
 
     Arguments:
-        vectors: (n, codebooks, positions, d) the chosen codes; gradients pass straight through.
-        indices: (n, codebooks, positions) which code each sub-vector became.
-        codebook: (n,) squared distance that moves codes towards vectors; 0 where averages do.
+        vectors: (n, codebooks, positions, d) the nearest codes, with straight-through gradients.
+        indices: (n, codebooks, positions) the index of each sub-vector's code.
+        codebook: (n,) squared distance that moves codes towards vectors; 0 with `ema` updates.
         commitment: (n,) squared distance that moves vectors towards codes.
-        perplexity: () how many codes a codebook uses, as though equally often; the mean over them.
+        perplexity: () see `perplexity`.
     """
 
     vectors: Tensor
@@ -29,24 +29,25 @@ class Quantized(NamedTuple):
 
 
 class Quantizer(nn.Module):
-    r"""Each sub-vector becomes the nearest code of its own codebook: $\arg\min_k \|z - e_k\|^2$.
+    r"""Product quantization: each sub-vector becomes the nearest code of its own codebook,
+    $\arg\min_k \|z - e_k\|^2$.
 
-    Codes learn from the gradient of $\|\mathrm{sg}[z] - e\|^2$, or follow an average of the vectors
-    that chose them (`ema`). Codes that are hardly ever chosen are put where vectors are; as none was
-    ever chosen at the start, this also places the codebooks on the first batch.
+    Codes learn from the gradient of $\|\mathrm{sg}[z] - e\|^2$, or are an exponential moving average
+    of the vectors assigned to them (`ema`). Dead codes are reset to vectors of the batch. All codes
+    are dead at the start, so the first batch initialises the codebooks.
 
     Reference: Neural Discrete Representation Learning, A. van den Oord, O. Vinyals and
     K. Kavukcuoglu, 2017, eq. 1 to 3 and appendix A.1.
 
     Arguments:
-        codebooks: how many; sub-vector i is the slice `[i * d : (i + 1) * d]` of a vector.
-        codes: in each.
-        dimensions: d, of a code.
-        training: "gradient" or "ema".
-        decay: of the averages.
-        dead: a code is revived when chosen less often than this share of an equal part.
+        num_codebooks: sub-vector i of a vector is its slice `[i * d : (i + 1) * d]`.
+        codebook_size: codes in each codebook.
+        code_dim: d, the dimension of a code.
+        update: of the codes, by "gradient" or "ema".
+        decay: of the moving averages.
+        dead: a code is dead below this share of its usage under uniform choice.
 
-    >>> quantizer = Quantizer(codebooks=2, codes=8, dimensions=3)
+    >>> quantizer = Quantizer(num_codebooks=2, codebook_size=8, code_dim=3)
     >>> quantizer(torch.randn(5, 2, 16, 3)).indices.shape
     torch.Size([5, 2, 16])
     """
@@ -57,23 +58,23 @@ class Quantizer(nn.Module):
     def __init__(
         self,
         *,
-        codebooks: int,
-        codes: int,
-        dimensions: int,
-        training: CodebookTraining = "gradient",
+        num_codebooks: int,
+        codebook_size: int,
+        code_dim: int,
+        update: CodebookUpdate = "gradient",
         decay: float = 0.97,
         dead: float = 0.05,
     ) -> None:
         super().__init__()
-        self.codes, self.codebook_training = codes, training
+        self.codebook_size, self.update = codebook_size, update
         self.decay, self.dead = decay, dead
-        start = torch.randn(codebooks, codes, dimensions)
-        if training == "gradient":
-            self.table = nn.Parameter(start)
+        initial = torch.randn(num_codebooks, codebook_size, code_dim)
+        if update == "gradient":
+            self.table = nn.Parameter(initial)
         else:
-            self.register_buffer("table", start)
-            self.register_buffer("average", torch.zeros_like(start))
-        self.register_buffer("usage", torch.zeros(codebooks, codes))
+            self.register_buffer("table", initial)
+            self.register_buffer("average", torch.zeros_like(initial))
+        self.register_buffer("usage", torch.zeros(num_codebooks, codebook_size))
         self.seen: tuple[Tensor, Tensor] | None = None
 
     def nearest(self, z: Tensor) -> Tensor:
@@ -88,35 +89,34 @@ class Quantizer(nn.Module):
         return self.table[books, indices]
 
     def one_hot(self, z: Tensor, indices: Tensor) -> Tensor:
-        r"""(n, codebooks, positions, codes) with 1 at `indices`, and the gradient of the chance
-        $\propto \exp(-\|z - e_k\|^2 / 2 \tau)$ of choosing each code, $\tau$ being the mean squared
-        distance from chosen codes."""
+        r"""One-hot codes (n, codebooks, positions, codes) of `indices`, with the gradient of the
+        soft assignment $\propto \exp(-\|z - e_k\|^2 / 2 \tau)$; $\tau$ is the mean squared distance
+        to the chosen codes."""
         distances = (z[..., None, :] - self.table[:, None].detach()).square().sum(-1)
         nearest = distances.detach().gather(-1, indices[..., None])
-        chance = (-0.5 * distances / nearest.mean().clamp(min=1e-12)).softmax(-1)
-        hard = nn.functional.one_hot(indices, self.codes).to(z.dtype)
-        return hard + chance - chance.detach()
+        soft = (-0.5 * distances / nearest.mean().clamp(min=1e-12)).softmax(-1)
+        hard = nn.functional.one_hot(indices, self.codebook_size).to(z.dtype)
+        return hard + soft - soft.detach()
 
     def forward(self, z: Tensor) -> Quantized:
         indices = self.nearest(z.detach())
         chosen = self.look_up(indices)
         commitment = (z - chosen.detach()).square().sum((1, 2, 3))
-        learns = self.codebook_training == "gradient"
+        by_gradient = self.update == "gradient"
         codebook = (z.detach() - chosen).square().sum((1, 2, 3))
         if self.training and torch.is_grad_enabled():
             self.seen = z.detach(), indices
         return Quantized(
             z + (chosen - z).detach(),
             indices,
-            codebook if learns else torch.zeros_like(codebook),
+            codebook if by_gradient else torch.zeros_like(codebook),
             commitment,
-            perplexity(indices, self.codes).to(z.dtype),
+            perplexity(indices, self.codebook_size).to(z.dtype),
         )
 
     @torch.no_grad()
     def after_update(self) -> None:
-        """Move the averages, and reset_inactive_latents codes that nothing chooses; at most once for
-        each batch."""
+        """Update the moving averages and reset dead codes, once for each training batch."""
         if self.seen is None:
             return
         z, indices = self.seen
@@ -126,7 +126,7 @@ class Quantizer(nn.Module):
         ones = torch.ones_like(chosen, dtype=self.usage.dtype)
         counts = torch.zeros_like(self.usage).scatter_add_(1, chosen, ones)
         self.usage.lerp_(counts, 1 - self.decay)
-        if self.codebook_training == "ema":
+        if self.update == "ema":
             sums = torch.zeros_like(self.average).scatter_add_(
                 1, chosen[..., None].expand_as(vectors), vectors.to(self.average)
             )
@@ -135,36 +135,37 @@ class Quantizer(nn.Module):
             means = self.average / self.usage.where(used, torch.ones_like(self.usage))[..., None]
             self.table.copy_(means.where(used[..., None], self.table))
         distances = (z - self.look_up(indices)).square().sum(-1).transpose(0, 1).flatten(1)
-        self._revive(vectors, distances, chosen_now=counts > 0)
+        self._reset_dead_codes(vectors, distances, chosen_now=counts > 0)
 
-    def _revive(self, vectors: Tensor, distances: Tensor, *, chosen_now: Tensor) -> None:
-        """Put dead codes on vectors that are far from theirs, as k-means++ does: where most of every
-        image is alike, vectors drawn evenly would be alike as well."""
-        equal_part = vectors.shape[1] / self.codes
-        dead = (self.usage < self.dead * equal_part) & ~chosen_now
+    def _reset_dead_codes(self, vectors: Tensor, distances: Tensor, *, chosen_now: Tensor) -> None:
+        """Set dead codes to vectors sampled in proportion to their squared distance from their codes,
+        as k-means++ does. Uniform samples would be nearly equal where most of each image is."""
+        uniform_usage = vectors.shape[1] / self.codebook_size
+        dead = (self.usage < self.dead * uniform_usage) & ~chosen_now
         if not dead.any():
             return
-        rows = torch.multinomial(distances + 1e-12, self.codes, replacement=True)
+        rows = torch.multinomial(distances + 1e-12, self.codebook_size, replacement=True)
         fresh = vectors.gather(1, rows[..., None].expand(-1, -1, vectors.shape[2]))
         self.table.copy_(torch.where(dead[..., None], fresh.to(self.table), self.table))
-        # A revived code is given time to be chosen before it counts as dead again.
-        self.usage.masked_fill_(dead, equal_part)
-        if self.codebook_training == "ema":
-            self.average.copy_(torch.where(dead[..., None], self.table * equal_part, self.average))
+        # A reset code gets time to be chosen before it counts as dead again.
+        self.usage.masked_fill_(dead, uniform_usage)
+        if self.update == "ema":
+            reset = self.table * uniform_usage
+            self.average.copy_(torch.where(dead[..., None], reset, self.average))
 
 
-def perplexity(indices: Tensor, codes: int) -> Tensor:
-    r"""$\exp H$ of how often each code is chosen, the mean over codebooks.
+def perplexity(indices: Tensor, codebook_size: int) -> Tensor:
+    r"""Perplexity $\exp H$ of the code frequencies, the mean over codebooks.
 
     Arguments:
         indices: (n, codebooks, positions).
-        codes: in each codebook.
+        codebook_size: codes in each codebook.
 
-    >>> perplexity(torch.arange(8).view(2, 1, 4), codes=8).round()
+    >>> perplexity(torch.arange(8).view(2, 1, 4), codebook_size=8).round()
     tensor(8.)
     """
     chosen = indices.transpose(0, 1).flatten(1)
-    counts = torch.zeros(len(chosen), codes, device=indices.device)
+    counts = torch.zeros(len(chosen), codebook_size, device=indices.device)
     counts.scatter_add_(1, chosen, torch.ones_like(chosen, dtype=counts.dtype))
     share = counts / chosen.shape[1]
     entropy: Tensor = torch.special.entr(share).sum(1)

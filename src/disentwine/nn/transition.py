@@ -1,33 +1,68 @@
-"""The causal transition layer: what becomes of an image's codes under an action."""
+"""Causal transition layer of CT-VAE: action graphs and the graph network."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from disentwine.nn.graph_layers import Activation, Attention, Messages, Neighbours, PairNetworks
+from disentwine.core.types import Count
+from disentwine.nn.graph_layers import (
+    Activation,
+    Attention,
+    GridMessagePassing,
+    MessagePassing,
+    PairNetworks,
+)
 
-Edges = Literal["sampled", "expected"]
+EdgeSampling = Literal["sampled", "expected"]
 
-ITSELF = 4.0
-"""Added to the logit of every node's edge to itself: what is, mostly stays."""
+SELF_EDGE_LOGIT = 4.0
+"""Added to the logit of every node's edge to itself, so that most nodes stay as they are."""
 
-LEAST_VARIANCE = 1e-3
-"""Of the codes in any direction, beside the mean of all: what is less is noise."""
+MIN_VARIANCE = 1e-3
+"""Lower bound on the codes' variance in any direction, relative to the mean variance."""
+
+
+@dataclass(frozen=True)
+class TransitionOptions:
+    """Options of a `TransitionLayer`.
+
+    Arguments:
+        node_dim: features of a node in the edge networks and in the attention.
+        message_passing: "attention" over all parents, or `num_layers` of message passing on the "grid"
+            of codes, which learns motion much better.
+        heads: of the attention.
+        num_layers: of message passing on the grid.
+        edge_hidden: hidden units of the networks that predict edges.
+        activation: of those networks: "relu", or "sine", which is many times as fast.
+        edges: "sampled" in training, as in the paper, or "expected", which trains without sampling noise.
+    """
+
+    node_dim: Count = 64
+    message_passing: MessagePassing = "attention"
+    heads: Count = 4
+    num_layers: Count = 3
+    edge_hidden: Count = 16
+    activation: Activation = "relu"
+    edges: EdgeSampling = "sampled"
+
+
+DEFAULTS = TransitionOptions()
 
 
 class ActionGraph(NamedTuple):
-    """Which nodes depend on which under each action, and which the action touches.
+    """The graph between nodes under each action, and the nodes that the action affects.
 
     Arguments:
         edges: M, (n, s, nodes, nodes): whether node i (third axis) depends on node j (last).
-        mask: R, (n, s, nodes): whether the action touches node i.
-        alpha: (n, s, nodes, nodes) logits of the action's own edges.
-        alpha_none: (n, 1, nodes, nodes) logits of the edges without action.
+        mask: R, (n, s, nodes): whether the action affects node i directly.
+        alpha: (n, s, nodes, nodes) edge logits of the action.
+        alpha_none: (n, 1, nodes, nodes) edge logits without action.
     """
 
     edges: Tensor
@@ -36,20 +71,20 @@ class ActionGraph(NamedTuple):
     alpha_none: Tensor
 
     def of(self, s: Tensor) -> ActionGraph:
-        """That of one action (n,) for each sample, with s of size 1."""
+        """The graph of one action (n,) for each sample, with s = 1."""
         rows = torch.arange(len(s), device=s.device)
         edges, mask, alpha = (p[rows, s][:, None] for p in (self.edges, self.mask, self.alpha))
         return ActionGraph(edges, mask, alpha, self.alpha_none)
 
     @property
     def probabilities(self) -> Tensor:
-        """(n, s, nodes, nodes) of the edges."""
+        """Probabilities (n, s, nodes, nodes) of the edges."""
         on = self.mask[..., None]
         return on * self.alpha.sigmoid() + (1 - on) * self.alpha_none.sigmoid()
 
     @property
     def no_parents(self) -> Tensor:
-        """(n, s, nodes) probability that a node depends on nothing; all its edges share one mask."""
+        """Probability (n, s, nodes) that a node has no parents; all its edges share one mask."""
         own, none = (
             (-F.softplus(logits).sum(-1)).exp() for logits in (self.alpha, self.alpha_none)
         )
@@ -60,31 +95,29 @@ class TransitionLayer(nn.Module):
     r"""$p(L_y | L_x, a) = \mathrm{GNN}([L_x, a, z]; M)$ (eq. 2) with
     $M_{ij} \sim \mathrm{Bernoulli}(\sigma(\alpha_{ij}))$ (eq. 3).
 
-    Every node has the edges that network a gives it where the mask $R_{a,i}$ is on, and those of the
-    network without action elsewhere (eq. 4). A node hears of nothing but its parents, a noise node,
-    where it stands, and the action where the mask is on (with attention, whom of its parents it hears most
-    also depends on what it is itself); in further rounds (see `nn.messages`) its parents
-    pass on what they heard. What a node becomes is
-    told by a point in the space of its codes, and code k is the likelier the nearer it is,
-    $\log p(k) \sim -\frac{s}{2} \|M_{ii} x_i + v - e_k\|^2 + w_k \cdot h$: codes that look alike are
-    likely together, so that few pairs tell of many codes; and a node that depends on itself stays
-    what it is until something else is learnt.
+    The edges of node i come from the network of action a where the mask $R_{a,i}$ is on, and from the
+    network without action elsewhere (eq. 4). A node receives messages from its parents and a noise
+    node, an embedding of its position, and the action where its mask is on. With attention, the weights
+    of its parents also depend on the node itself. Further layers (see `GridMessagePassing`) pass on
+    what its parents received.
+
+    The network predicts a point in code space, and nearer codes are more probable:
+    $\log p(k) \sim -\frac{s}{2} \|M_{ii} x_i + v - e_k\|^2 + w_k \cdot h$. Similar codes therefore share
+    probability, which generalises from few pairs to many codes. A node that depends on itself keeps
+    its code at initialisation.
 
     Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
     M. Witbrock and G. Dobbie, 2023, section 3.4.
 
     Arguments:
-        actions: how many; action number `actions` is to do nothing.
-        codebooks, grid, codes, dimensions: of what was quantized.
-        width: of a node.
-        messages: the graph network: one round of "attention", or several between "neighbours".
-        heads: of the attention.
-        rounds: between neighbours.
-        hidden: of the pair networks.
-        activation: of the pair networks.
-        edges: "sampled" by straight-through Gumbel in training, or "expected"; expected afterwards.
+        actions: number of actions; the index `actions` stands for no action.
+        num_codebooks, codebook_size, code_dim: of the quantizer.
+        grid: rows and columns of positions.
+        options: see `TransitionOptions`. Edges are sampled with straight-through Gumbel noise in
+            training, and are their expectation in evaluation.
 
-    >>> layer = TransitionLayer(actions=4, codebooks=2, grid=(3, 3), codes=16, dimensions=8)
+    >>> layer = TransitionLayer(
+    ...     actions=4, num_codebooks=2, grid=(3, 3), codebook_size=16, code_dim=8)
     >>> table = torch.randn(2, 16, 8)
     >>> log_p, graph = layer(torch.randn(5, 2, 9, 8), table)
     >>> log_p.shape, graph.edges.shape
@@ -95,70 +128,74 @@ class TransitionLayer(nn.Module):
         self,
         *,
         actions: int,
-        codebooks: int,
+        num_codebooks: int,
         grid: tuple[int, int],
-        codes: int,
-        dimensions: int,
-        width: int = 64,
-        messages: Messages = "attention",
-        heads: int = 4,
-        rounds: int = 3,
-        hidden: int = 16,
-        activation: Activation = "relu",
-        edges: Edges = "sampled",
+        codebook_size: int,
+        code_dim: int,
+        options: TransitionOptions = DEFAULTS,
     ) -> None:
         super().__init__()
-        self.actions, self.edges = actions, edges
-        nodes = codebooks * grid[0] * grid[1]
-        self.enter = nn.Parameter(torch.randn(codebooks, dimensions, width) / math.sqrt(dimensions))
-        self.place = nn.Parameter(torch.randn(nodes, width) / math.sqrt(2))
-        self.pairs = PairNetworks(
-            networks=actions + 1, width=width, hidden=hidden, activation=activation
+        self.actions, self.edges = actions, options.edges
+        nodes, node_dim = num_codebooks * grid[0] * grid[1], options.node_dim
+        self.enter = nn.Parameter(
+            torch.randn(num_codebooks, code_dim, node_dim) / math.sqrt(code_dim)
         )
-        self.touch = nn.Linear(width, actions)
-        self.network: Attention | Neighbours = (
-            Attention(nodes=nodes, width=width, actions=actions, heads=heads)
-            if messages == "attention"
-            else Neighbours(
-                codebooks=codebooks, grid=grid, inputs=width, actions=actions, rounds=rounds
+        self.place = nn.Parameter(torch.randn(nodes, node_dim) / math.sqrt(2))
+        self.pairs = PairNetworks(
+            networks=actions + 1,
+            node_dim=node_dim,
+            hidden=options.edge_hidden,
+            activation=options.activation,
+        )
+        self.touch = nn.Linear(node_dim, actions)
+        self.network: Attention | GridMessagePassing = (
+            Attention(nodes=nodes, node_dim=node_dim, actions=actions, heads=options.heads)
+            if options.message_passing == "attention"
+            else GridMessagePassing(
+                num_codebooks=num_codebooks,
+                grid=grid,
+                node_dim=node_dim,
+                actions=actions,
+                num_layers=options.num_layers,
             )
         )
         width = self.network.width
-        self.aim = nn.Parameter(0.1 * torch.randn(codebooks, width, dimensions) / math.sqrt(width))
-        self.log_sharpness = nn.Parameter(torch.zeros(codebooks))
-        self.leave = nn.Parameter(0.1 * torch.randn(codebooks, width, codes) / math.sqrt(width))
+        scale = math.sqrt(width)
+        self.aim = nn.Parameter(0.1 * torch.randn(num_codebooks, width, code_dim) / scale)
+        self.log_sharpness = nn.Parameter(torch.zeros(num_codebooks))
+        self.leave = nn.Parameter(0.1 * torch.randn(num_codebooks, width, codebook_size) / scale)
 
     def forward(
         self, vectors: Tensor, table: Tensor, chosen: Tensor | None = None
     ) -> tuple[Tensor, ActionGraph]:
-        """Log-probabilities (n, s, nodes, codes) of what each node becomes, and the graph.
+        """Log-probabilities (n, s, nodes, codes) of each node after s actions, and the graph.
 
         Arguments:
             vectors: (n, codebooks, positions, d) codes of $L_x$.
             table: (codebooks, codes, d) all codes.
-            chosen: (n, s) actions; when omitted all of them, and then none (`actions` + 1).
+            chosen: (n, s) actions; by default all actions, then no action (s = `actions` + 1).
         """
         x = self.nodes(vectors, table)
         graph = self.graph(x, chosen)
-        return self.become(x, graph, table, chosen), graph
+        return self.predict(x, graph, table, chosen), graph
 
     def nodes(self, vectors: Tensor, table: Tensor) -> Tensor:
-        """Codes (n, nodes, d), brought to mean 0 and covariance 1."""
+        """Whitened codes (n, nodes, d), see `whitening`."""
         mean, whiten = whitening(table)
         return ((vectors - mean) @ whiten).flatten(1, 2)
 
-    def placed(self, x: Tensor) -> Tensor:
-        """Nodes (n, nodes, d) with where they stand, (n, nodes, width)."""
+    def embed(self, x: Tensor) -> Tensor:
+        """Nodes (n, nodes, d) with position embeddings, (n, nodes, node_dim)."""
         books = x.view(len(x), len(self.enter), -1, x.shape[2])
         return torch.einsum("ncpd,cde->ncpe", books, self.enter).flatten(1, 2) + self.place
 
     def graph(self, x: Tensor, chosen: Tensor | None = None) -> ActionGraph:
         """M and R of nodes (n, nodes, d) under actions (eq. 3 and 4)."""
-        x = self.placed(x)
+        x = self.embed(x)
         none = torch.full((len(x), 1), self.actions, device=x.device)
         touched = torch.cat([self.touch(x), x.new_full((*x.shape[:2], 1), -math.inf)], dim=2)
-        touched = touched.transpose(1, 2)  # (n, actions + 1, nodes); to do nothing touches none
-        itself = ITSELF * torch.eye(x.shape[1], device=x.device, dtype=x.dtype)
+        touched = touched.transpose(1, 2)  # (n, actions + 1, nodes); no action affects no node
+        itself = SELF_EDGE_LOGIT * torch.eye(x.shape[1], device=x.device, dtype=x.dtype)
         if chosen is None:
             alpha = self.pairs(x) + itself
             alpha, alpha_none = alpha, alpha[:, -1:]
@@ -166,13 +203,13 @@ class TransitionLayer(nn.Module):
             alpha = self.pairs(x, torch.cat([chosen, none], dim=1)) + itself
             alpha, alpha_none = alpha[:, :-1], alpha[:, -1:]
             touched = touched.gather(1, chosen[..., None].expand(-1, -1, x.shape[1]))
-        mask = self.draw(touched)
+        mask = self.sample(touched)
         on = mask[..., None]
-        edges = torch.lerp(self.draw(alpha_none), self.draw(alpha), on)
+        edges = torch.lerp(self.sample(alpha_none), self.sample(alpha), on)
         return ActionGraph(edges, mask, alpha, alpha_none)
 
-    def draw(self, logits: Tensor) -> Tensor:
-        """Bernoulli trials whose gradient is that of their relaxation; in evaluation their mean.
+    def sample(self, logits: Tensor) -> Tensor:
+        """Bernoulli samples with the gradient of their relaxation; in evaluation their mean.
 
         Reference: Categorical Reparameterization with Gumbel-Softmax, E. Jang et al., 2017.
         """
@@ -182,17 +219,17 @@ class TransitionLayer(nn.Module):
         soft = (logits + u.logit()).sigmoid()
         return (soft > 0.5).to(soft.dtype) + soft - soft.detach()
 
-    def become(
+    def predict(
         self, x: Tensor, graph: ActionGraph, table: Tensor, chosen: Tensor | None = None
     ) -> Tensor:
-        """Log-probabilities (n, s, nodes, codes) of what nodes become, given the graph (eq. 2)."""
-        told = torch.eye(self.actions + 1, self.actions, device=x.device, dtype=x.dtype)
-        told = told[None, :, None] if chosen is None else told[chosen][:, :, None]
-        outcome = self.network(self.placed(x), graph.edges, graph.mask[..., None] * told)
-        books = outcome.unflatten(2, (len(self.leave), -1))
+        """Log-probabilities (n, s, nodes, codes) after actions, given the graph (eq. 2)."""
+        one_hot = torch.eye(self.actions + 1, self.actions, device=x.device, dtype=x.dtype)
+        one_hot = one_hot[None, :, None] if chosen is None else one_hot[chosen][:, :, None]
+        hidden = self.network(self.embed(x), graph.edges, graph.mask[..., None] * one_hot)
+        books = hidden.unflatten(2, (len(self.leave), -1))
         mean, whiten = whitening(table)
         codes = (table - mean) @ whiten
-        # The squared length of the point aimed at is the same for all codes.
+        # The squared length of the predicted point is the same for all codes.
         sharp = self.log_sharpness.exp()[:, None, None] / nearest_squared(codes)
         towards = self.leave + torch.einsum("ced,ckd->cek", self.aim, codes) * sharp
         away = 0.5 * codes.square().sum(-1, keepdim=True).transpose(1, 2) * sharp
@@ -204,22 +241,21 @@ class TransitionLayer(nn.Module):
 
 
 def whitening(table: Tensor) -> tuple[Tensor, Tensor]:
-    r"""What brings codes to mean 0 and covariance 1, as constants: their mean (codebooks, 1, d) and
-    $\Sigma^{-1/2}$ (codebooks, d, d).
+    r"""Mean (codebooks, 1, d) and $\Sigma^{-1/2}$ (codebooks, d, d) of the codes, without gradients.
 
-    Autoencoders may draw their codes as large or as small as they like, and far apart in few
-    directions only; what tells neighbours apart would then be lost beside it.
+    Codes of an autoencoder have any scale and may vary in few directions only. Whitening keeps small
+    differences between similar codes visible.
     """
     mean = table.detach().mean(1, keepdim=True)
     centred = table.detach() - mean
     covariance = centred.transpose(1, 2) @ centred / table.shape[1]
     variances, axes = torch.linalg.eigh(covariance)
-    least = LEAST_VARIANCE * variances.mean(1, keepdim=True) + 1e-12
+    least = MIN_VARIANCE * variances.mean(1, keepdim=True) + 1e-12
     return mean, axes * (variances.clamp(min=0) + least).rsqrt()[:, None] @ axes.transpose(1, 2)
 
 
 def nearest_squared(codes: Tensor) -> Tensor:
-    """How far from its nearest neighbour a code lies mostly, squared, (codebooks, 1, 1)."""
+    """Squared median distance (codebooks, 1, 1) from a code to its nearest neighbour."""
     apart = torch.cdist(codes, codes)
     apart = apart + torch.diag_embed(torch.full_like(apart[..., 0], math.inf))
     return apart.amin(-1).median(1).values.square().clamp(min=1e-4)[:, None, None]

@@ -18,6 +18,7 @@ from disentwine.models import MODELS
 from disentwine.nn.images import to_unit_range
 from disentwine.runs.recipe import arguments_of
 from disentwine.runs.run import Run, is_run, recipe_diff
+from disentwine.runs.upgrade import renamed, upgrade_mapping
 from disentwine.training.state import load_weights, misfits
 
 SHOWN = 3
@@ -117,9 +118,10 @@ def _compared(run: Run, model: Model) -> str:
     """Both models, and the options that may be why the weights of one do not fit the other."""
     names = {cls: name for name, cls in MODELS.items()}
     theirs, ours = run.recipe.model["name"], names.get(type(model), type(model).__name__)
-    options = arguments_of(model)
-    without = {*options} - {*model.not_in_weights}
-    shared = {key: value for key, value in run.recipe.model.items() if key in without}
+    ignored = [renamed(path, "") for path in model.not_in_weights]
+    options = upgrade_mapping(arguments_of(model), ignored)
+    shared = {key: value for key, value in run.recipe.model.items() if key in options}
+    shared = upgrade_mapping(shared, ignored)
     found = recipe_diff(shared, {key: options[key] for key in shared}, "model.")
     who = f"both are {ours}, but" if theirs == ours else f"it holds a {theirs}, this is a {ours};"
     return (

@@ -54,6 +54,58 @@ def renamed(old: str, new: str, *of: str, values: Mapping[str, Any] | None = Non
     return Rule((old,), new, of or ("*",), build)
 
 
+def _contrast(found: dict[str, Any]) -> Any:
+    """The options of the contrast, or none where all actions are compared for all pairs."""
+    given = {"negatives": found.get("rivals"), "fraction": found.get("compared", 1)}
+    return None if given == {"negatives": None, "fraction": 1} else given
+
+
+def _rollout(found: dict[str, Any]) -> Any:
+    """The options of rollouts, or none where training is single-step."""
+    names = {"repeats": "length", "repeats_from": "from_step", "repeats_weight": "weight"}
+    given = {new: found.get(old) for old, new in names.items() if found.get(old) is not None}
+    return given or None
+
+
+def _quantizer(group: str, *of: str) -> tuple[Rule, ...]:
+    """Rules for the options of vector-quantized autoencoders, which move into a group of options."""
+    keys = {
+        "codebooks": "num_codebooks",
+        "codes": "codebook_size",
+        "dimensions": "code_dim",
+        "reduction": "downsampling",
+        "width": "channels",
+        "beta": "commitment_weight",
+        "codebook_training": "codebook_update",
+    }
+    return tuple(renamed(old, group + new, *of) for old, new in keys.items())
+
+
+QUANTIZED: tuple[Rule, ...] = (
+    *_quantizer("", "vq-vae", "mcq-vae"),
+    *_quantizer("autoencoder.", "ct-vae"),
+    renamed("likelihood", "autoencoder.likelihood", "ct-vae"),
+    renamed("layer_width", "transition.node_dim", "ct-vae"),
+    renamed("messages", "transition.message_passing", "ct-vae", values={"neighbours": "grid"}),
+    renamed("heads", "transition.heads", "ct-vae"),
+    renamed("rounds", "transition.num_layers", "ct-vae"),
+    renamed("hidden", "transition.edge_hidden", "ct-vae"),
+    renamed("activation", "transition.activation", "ct-vae"),
+    renamed("edges", "transition.edges", "ct-vae"),
+    renamed("pretraining", "pretrain_steps", "ct-vae"),
+    renamed("labels", "action_labels", "ct-vae"),
+    renamed("two_way", "bidirectional", "ct-vae"),
+    renamed(
+        "outcome",
+        "readout",
+        "ct-vae",
+        values={"likeliest": "argmax", "expected": "expectation"},
+    ),
+    Rule(("rivals", "compared"), "contrast", ("ct-vae",), _contrast),
+    Rule(("repeats", "repeats_from", "repeats_weight"), "rollout", ("ct-vae",), _rollout),
+)
+"""Rules for VQ-VAE, MCQ-VAE and CT-VAE, whose options are in groups."""
+
 RECIPE_KEYS: dict[str, tuple[Rule, ...]] = {
     "data": (
         renamed("snapped", "pixel_snapping", "pendulum", "flow"),
@@ -68,6 +120,7 @@ RECIPE_KEYS: dict[str, tuple[Rule, ...]] = {
         renamed("label_deviation", "label_std"),
         renamed("label_share", "teacher_forcing"),
         renamed("show_roots", "decode_roots"),
+        *QUANTIZED,
     ),
     "training": (
         renamed("revive", "reset_inactive_latents"),
@@ -83,7 +136,12 @@ ARGUMENTS: tuple[Rule, ...] = ()
 Patterns = tuple[tuple[str, str], ...]
 """Pairs of a regular expression and its replacement, applied in turn to a whole name."""
 
-TENSORS: Patterns = ((r"^opponent\.", "discriminator."), (r"^front\.", "stem."))
+TENSORS: Patterns = (
+    (r"^opponent\.", "discriminator."),
+    (r"^front\.", "stem."),
+    (r"^autoencoder\.", "mcq_vae."),
+    (r"^layer\.network\.rounds\.", "layer.network.layers."),
+)
 """Names of a model's tensors."""
 
 TRAINING_TENSORS: Patterns = ((r"^opponent_adam\.", "discriminator_adam."),)
@@ -92,10 +150,13 @@ TRAINING_TENSORS: Patterns = ((r"^opponent_adam\.", "discriminator_adam."),)
 STATE_KEYS: tuple[Rule, ...] = (renamed("opponent_optimiser", "discriminator_optimiser"),)
 """Rules for the JSON state of a checkpoint."""
 
-LOGGED: Patterns = ((r"^opponent_", "discriminator_"),)
+LOGGED: Patterns = ((r"^opponent_", "discriminator_"), (r"^l_later$", "l_rollout"))
 """Names of loss terms and other logged numbers."""
 
-SCORE_NAMES: Patterns = ()
+SCORE_NAMES: Patterns = (
+    (r"^action-leak", "off-target-change"),
+    (r"^repeated-ratio$", "rollout-ratio"),
+)
 """Names of scores in `evaluation.json` and `scores.json`."""
 
 OWN = "weights."

@@ -89,7 +89,7 @@ class LoadedRun:
         """(d, 2) between which each number of the code stays, for all but 2 % of test images; of names
         out of a codebook, all."""
         if isinstance(self.model, Quantizes):
-            return np.tile([0.0, self.model.codes - 1.0], (self.latent_count or 0, 1))
+            return np.tile([0.0, self.model.codebook_size - 1.0], (self.latent_count or 0, 1))
         images = self._sample_images
         if not len(images):
             return np.tile([-3.0, 3.0], (self.latent_count or 0, 1))

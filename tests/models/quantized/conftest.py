@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 import torch
 
 from disentwine.models import CTVAE
+from disentwine.models.quantized.mcq_vae import QuantizerOptions
+from disentwine.nn.transition import TransitionOptions
+
+AUTOENCODER: dict[str, Any] = {"codebook_size": 8, "code_dim": 4, "channels": 8}
+TRANSITION: dict[str, Any] = {"node_dim": 8, "edge_hidden": 4}
+NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -24,19 +31,19 @@ def _one_thread() -> Iterator[None]:
 def small() -> Callable[..., CTVAE]:
     """Builds a small CT-VAE of four actions, always with the same weights."""
 
-    def build(**options: Any) -> CTVAE:
+    def build(
+        *,
+        autoencoder: Mapping[str, Any] = NONE,
+        transition: Mapping[str, Any] = NONE,
+        **options: Any,
+    ) -> CTVAE:
         torch.manual_seed(0)
         return CTVAE(
-            **{
-                "image_shape": (16, 16, 1),
-                "actions": ("+x", "-x", "+y", "-y"),
-                "codes": 8,
-                "dimensions": 4,
-                "width": 8,
-                "layer_width": 8,
-                "hidden": 4,
-            }
-            | options
+            image_shape=(16, 16, 1),
+            actions=("+x", "-x", "+y", "-y"),
+            autoencoder=QuantizerOptions(**AUTOENCODER | autoencoder),
+            transition=TransitionOptions(**TRANSITION | transition),
+            **options,
         )
 
     return build

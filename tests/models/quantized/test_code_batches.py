@@ -18,6 +18,9 @@ from disentwine.errors import Interrupted, UsageError
 from disentwine.figures.curves import best_step
 from disentwine.models import CTVAE
 from disentwine.models.quantized.code_batches import CodeBatches
+from disentwine.models.quantized.mcq_vae import QuantizerOptions
+from disentwine.models.quantized.transition_losses import Rollout
+from disentwine.nn.transition import TransitionOptions
 from disentwine.runs.fit import fit
 from disentwine.runs.run import load_run
 from disentwine.testing import small_grid
@@ -38,8 +41,11 @@ TRAINING: dict[str, Any] = {
 
 def build(**options: Any) -> CTVAE:
     with fixed_noise(0):
-        small = {"codes": 8, "dimensions": 4, "width": 8, "layer_width": 8, "hidden": 4}
-        return CTVAE.for_data(DATA, pretraining=PRETRAINING, **(small | options))
+        small: dict[str, Any] = {
+            "autoencoder": QuantizerOptions(codebook_size=8, code_dim=4, channels=8),
+            "transition": TransitionOptions(node_dim=8, edge_hidden=4),
+        }
+        return CTVAE.for_data(DATA, pretrain_steps=PRETRAINING, **(small | options))
 
 
 def stage_at(plan: tuple[Stage, ...], step: int) -> Stage:
@@ -65,7 +71,7 @@ def test_batches_are_images_first_and_then_pairs_of_the_training_images() -> Non
 
 
 def test_later_batches_are_rows_of_pairs_that_follow_each_other() -> None:
-    model = build(repeats=3, repeats_from=PRETRAINING + 2)
+    model = build(rollout=Rollout(length=3, from_step=PRETRAINING + 2))
     plan = model.training_plan(DATA, steps=20, batch_size=8)
     single = stage_at(plan, PRETRAINING + 1)
     assert single.train.batch(step=PRETRAINING + 1, batch_size=8, seed=0).shape == (8, 3)
@@ -89,7 +95,7 @@ def test_later_batches_are_rows_of_pairs_that_follow_each_other() -> None:
 
 
 def test_rows_of_pairs_are_told_action_by_action() -> None:
-    model = build(repeats=2).eval()
+    model = build(rollout=Rollout(length=2)).eval()
     plan = model.training_plan(DATA, steps=20, batch_size=8)
     rows = stage_at(plan, PRETRAINING).train.batch(step=PRETRAINING, batch_size=6, seed=0)
     batch = code_batches(model, sampled=10**6)(rows, IMAGES)
@@ -141,7 +147,7 @@ def test_the_second_stage_leaves_images_alone_unless_it_is_joint(joint: bool) ->
     for name in kept[0]:
         learnt_first = not torch.equal(kept[0][name], kept[PRETRAINING][name])
         learnt_later = not torch.equal(kept[PRETRAINING][name], kept[8][name])
-        own = name.startswith("autoencoder")
+        own = name.startswith("mcq_vae")
         assert learnt_first == own, name
         if name != "places":
             assert learnt_later == (joint or not own), name
@@ -154,7 +160,7 @@ def test_each_stage_is_logged_and_validated_by_its_own_loss(tmp_path: Path) -> N
     def keep(model: Any, step: int) -> None:
         images = torch.from_numpy(DATA.images[DATA.split["validation"]]).permute(0, 3, 1, 2) / 255
         with torch.no_grad():
-            seen[step] = model.eval().autoencoder.loss(Batch(images, images)).total.item()
+            seen[step] = model.eval().mcq_vae.loss(Batch(images, images)).total.item()
 
     fit(build(), DATA, out=tmp_path / "run", on_save=keep, **options)
     run = load_run(tmp_path / "run")
@@ -171,10 +177,10 @@ def test_each_stage_is_logged_and_validated_by_its_own_loss(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("steps", "rows"), [(PRETRAINING + 1, {}), (9, {"repeats": 2, "repeats_from": 8})]
+    ("steps", "rows"), [(PRETRAINING + 1, {}), (9, {"rollout": Rollout(length=2, from_step=8)})]
 )
 def test_a_record_is_a_mean_over_the_updates_of_its_own_stage(
-    tmp_path: Path, steps: int, rows: dict[str, int]
+    tmp_path: Path, steps: int, rows: dict[str, Any]
 ) -> None:
     """All updates a record, of which a switch leaves one: its terms are not divided by all."""
     for name, every in (("often", 1), ("seldom", steps)):
@@ -202,7 +208,10 @@ def test_patience_does_not_cut_pretraining_short(monkeypatch: pytest.MonkeyPatch
 def test_a_run_keeps_the_names_of_actions_that_were_learnt_without(
     tmp_path: Path, averaged: int | None
 ) -> None:
-    model = build(labels="latent", edges="expected")
+    model = build(
+        action_labels="latent",
+        transition=TransitionOptions(node_dim=8, edge_hidden=4, edges="expected"),
+    )
     fit(model, DATA, out=tmp_path / "run", **TRAINING, weight_averaging=averaged)
     steps = transitions(DATA)
     rows = steps.pairs["validation"]
@@ -223,9 +232,7 @@ def test_actions_are_kept_with_the_images_they_were_learnt_of() -> None:
     options = TRAINING | {"weight_averaging": 100}
     model = fit(build(), DATA, **options)
     plain = fit(build(), DATA, **TRAINING)
-    for own, kept in zip(
-        plain.autoencoder.parameters(), model.autoencoder.parameters(), strict=True
-    ):
+    for own, kept in zip(plain.mcq_vae.parameters(), model.mcq_vae.parameters(), strict=True):
         torch.testing.assert_close(own, kept, rtol=1e-6, atol=1e-7)
 
 
@@ -238,19 +245,19 @@ def test_actions_of_other_names_or_in_another_order_are_refused(factors: Any) ->
         fit(build(), others, **TRAINING)
 
 
-@pytest.mark.parametrize(("repeats_from", "told"), [(8, False), (9, True)])
+@pytest.mark.parametrize(("from_step", "told"), [(8, False), (9, True)])
 def test_a_training_that_ends_before_rows_of_actions_says_so(
-    repeats_from: int, told: bool, capsys: Any
+    from_step: int, told: bool, capsys: Any
 ) -> None:
-    fit(build(repeats=2, repeats_from=repeats_from), DATA, **TRAINING)
-    warning = f"training.steps=9 is not more than model.repeats_from={repeats_from}"
+    fit(build(rollout=Rollout(length=2, from_step=from_step)), DATA, **TRAINING)
+    warning = f"training.steps=9 is not more than model.rollout.from_step={from_step}"
     assert (warning in capsys.readouterr().err) == told
 
 
 def test_a_training_that_ends_before_actions_are_learnt_says_so(capsys: Any) -> None:
     for steps in (PRETRAINING, PRETRAINING + 1):
         fit(build(), DATA, **TRAINING | {"steps": steps})
-        told = "training.steps=4 is not more than model.pretraining=4" in capsys.readouterr().err
+        told = "training.steps=4 is not more than model.pretrain_steps=4" in capsys.readouterr().err
         assert told == (steps == PRETRAINING)
 
 
@@ -258,9 +265,14 @@ def test_a_training_that_ends_before_actions_are_learnt_says_so(capsys: Any) -> 
     "options",
     [
         {},
-        {"joint": True, "codebook_training": "ema"},
-        {"repeats": 3, "repeats_from": 5, "outcome": "expected"},
-        {"repeats": 2, "joint": True},
+        {
+            "joint": True,
+            "autoencoder": QuantizerOptions(
+                codebook_size=8, code_dim=4, channels=8, codebook_update="ema"
+            ),
+        },
+        {"rollout": Rollout(length=3, from_step=5), "readout": "expectation"},
+        {"rollout": Rollout(length=2), "joint": True},
     ],
     ids=str,
 )

@@ -15,9 +15,17 @@ from disentwine.core.model import Batch
 from disentwine.data import Arrays
 from disentwine.data.transitions import transitions
 from disentwine.errors import UsageError
-from disentwine.evaluation.actions import action_scores, walk_scores
+from disentwine.evaluation.actions import action_scores, rollout_scores
 from disentwine.models import CTVAE, MCQVAE
-from disentwine.models.quantized.transition_losses import TransitionWeights, opposites, with_rivals
+from disentwine.models.quantized.mcq_vae import QuantizerOptions
+from disentwine.models.quantized.transition_losses import (
+    Contrast,
+    Rollout,
+    TransitionWeights,
+    opposites,
+    with_negatives,
+)
+from disentwine.nn.transition import TransitionOptions
 from disentwine.runs.fit import fit
 from disentwine.testing import check_model
 
@@ -36,7 +44,7 @@ def test_it_declares_what_it_can_do(small: Builder, images: np.ndarray) -> None:
     assert {"transitions", "decodes", "matches actions", "updates itself"} <= set(
         capabilities(model)
     )
-    assert "transitions" not in capabilities(model.autoencoder)
+    assert "transitions" not in capabilities(model.mcq_vae)
 
 
 def acting(model: CTVAE) -> CTVAE:
@@ -62,8 +70,8 @@ def test_actions_go_by_name_or_number_and_repeat(small: Builder, images: np.ndar
         log_p = model.layer(vectors, model.table, torch.full((3, 1), number))[0]
         codes = log_p[:, 0].argmax(-1)
         vectors = model.look_up(codes)
-    drawn = (255 * model.decode(codes.float()).permute(0, 2, 3, 1)).round().byte().numpy()
-    assert np.abs(twice.astype(int) - drawn).max() <= 1
+    decoded = (255 * model.decode(codes.float()).permute(0, 2, 3, 1)).round().byte().numpy()
+    assert np.abs(twice.astype(int) - decoded).max() <= 1
     assert np.array_equal(model.apply(images, 2, times=2), model.apply(images, ["+y", "+y"]))
     assert np.array_equal(model.apply(images, [], times=5), model.reconstruct(images))
 
@@ -74,17 +82,21 @@ def test_codes_of_pictures_decode_to_their_reconstructions(
     model = small()
     codes = model.represent(images)
     assert isinstance(codes, np.ndarray)
-    painted = (255 * model.decode(codes).permute(0, 2, 3, 1)).round().byte().numpy()
-    assert np.array_equal(painted, model.reconstruct(images))
+    decoded = (255 * model.decode(codes).permute(0, 2, 3, 1)).round().byte().numpy()
+    assert np.array_equal(decoded, model.reconstruct(images))
     with pytest.raises(UsageError, match="as `represent` of this model does"):
         model.decode(codes[:, 1:])
 
 
 def test_wrong_actions_are_told(small: Builder, images: np.ndarray) -> None:
-    with pytest.raises(UsageError, match="'latent' need rivals=null, compared=1, repeats=null: "):
-        small(rivals=2, compared=0.5, repeats=2, labels="latent")
-    with pytest.raises(UsageError, match="'latent' need compared=1: "):
-        small(compared=0.5, labels="latent")
+    with pytest.raises(UsageError, match="'latent' needs contrast=null, rollout=null: "):
+        small(
+            contrast=Contrast(negatives=2, fraction=0.5),
+            rollout=Rollout(length=2),
+            action_labels="latent",
+        )
+    with pytest.raises(UsageError, match="'latent' needs contrast=null: "):
+        small(contrast=Contrast(fraction=0.5), action_labels="latent")
     with pytest.raises(UsageError, match="known names need no match"):
         small().match(images[:1], images[:1], ["+x"])
     for unsigned in ("x", "x=2", "x+=1"):
@@ -92,15 +104,13 @@ def test_wrong_actions_are_told(small: Builder, images: np.ndarray) -> None:
             small().apply(images, unsigned)
     with pytest.raises(UsageError, match=r"no action '\+z'"):
         small().apply(images, "+z")
-    with pytest.raises(UsageError, match="repeats_from: give repeats"):
-        small(repeats_from=3)
-    with pytest.raises(UsageError, match="repeats_weight: give repeats"):
-        small(repeats_weight=4.0)
+    with pytest.raises(UsageError, match=r"transition\.node_dim=8 must be a multiple of"):
+        small(transition={"heads": 3})
     for wrong in (4, -1, 1.5, None):
         with pytest.raises(UsageError, match="numbers from 0 to 3"):
             small().apply(images, wrong)
         with pytest.raises(UsageError, match="numbers from 0 to 3"):
-            small(labels="latent").match(images[:1], images[:1], [wrong])
+            small(action_labels="latent").match(images[:1], images[:1], [wrong])
     for times in (0, 1.5):
         with pytest.raises(UsageError, match="once or more"):
             small().apply(images, "+x", times=times)
@@ -116,7 +126,7 @@ def test_what_are_no_pairs_of_images_is_told(small: Builder, images: np.ndarray)
 
 
 def test_latent_actions_are_matched_by_name_or_number(small: Builder, images: np.ndarray) -> None:
-    one, other = (small(labels="latent") for _ in range(2))
+    one, other = (small(action_labels="latent") for _ in range(2))
     one.match(images, images[::-1].copy(), [2, 0, 1])
     other.match(images, images[::-1].copy(), ["+y", "+x", "-x"])
     assert torch.equal(one.places, other.places)
@@ -124,7 +134,7 @@ def test_latent_actions_are_matched_by_name_or_number(small: Builder, images: np
 
 
 def test_graphs_are_those_that_are_expected_also_while_it_learns(small: Builder) -> None:
-    model, pixels = small(edges="sampled").train(), torch.rand(2, 1, 16, 16)
+    model, pixels = small(transition={"edges": "sampled"}).train(), torch.rand(2, 1, 16, 16)
     assert torch.equal(model.graphs(pixels).edges, model.graphs(pixels).edges)
     assert model.training
 
@@ -155,7 +165,7 @@ def test_retrieved_probabilities_are_those_of_the_likelihoods(
 def test_both_ways_are_the_mean_of_an_action_and_of_its_opposite(
     small: Builder, images: np.ndarray
 ) -> None:
-    one, two = small(), small(two_way=True)
+    one, two = small(), small(bidirectional=True)
     x, y = images, images[::-1].copy()
     forth, back = np.log(one.retrieve(x, y)), np.log(one.retrieve(y, x))[:, [1, 0, 3, 2]]
     mean = 0.5 * (forth + back)
@@ -163,9 +173,9 @@ def test_both_ways_are_the_mean_of_an_action_and_of_its_opposite(
     assert np.allclose(two.retrieve(x, y), expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("term", [*TransitionWeights.__dataclass_fields__, "l_later"])
+@pytest.mark.parametrize("term", [*TransitionWeights.__dataclass_fields__, "l_rollout"])
 def test_every_loss_reaches_the_layer_and_only_the_layer(small: Builder, term: str) -> None:
-    model = small(edges="sampled").train()
+    model = small(transition={"edges": "sampled"}).train()
     x, y, z = torch.rand(3, 3, 1, 16, 16)
     action = torch.tensor([0, 1, 3])
     losses = model.loss(Batch(x, torch.zeros(3, 0), 0, y, action, ((z, action),)))
@@ -178,11 +188,11 @@ def test_every_loss_reaches_the_layer_and_only_the_layer(small: Builder, term: s
     assert ("layer.pairs.w" in reached) == (term != "l_id_y"), "l_id_y is given its graph"
 
 
-@pytest.mark.parametrize("outcome", ["likeliest", "expected"])
+@pytest.mark.parametrize("readout", ["argmax", "expectation"])
 def test_later_actions_are_learnt_from_what_the_layer_itself_made(
-    small: Builder, outcome: str
+    small: Builder, readout: str
 ) -> None:
-    model = small(edges="expected", outcome=outcome).eval()
+    model = small(transition={"edges": "expected"}, readout=readout).eval()
     x, *after = torch.randint(0, 8, (4, 3, 8))
     actions = torch.tensor([[0, 1, 3], [2, 2, 1], [3, 0, 0]])
     later = tuple(zip(after[1:], actions[1:], strict=True))
@@ -193,42 +203,42 @@ def test_later_actions_are_learnt_from_what_the_layer_itself_made(
         if step:
             expected -= log_p.gather(-1, after[step][..., None]).sum((1, 2)).detach() / 2
         vectors = model.act(vectors, actions[step])
-    assert torch.allclose(losses.terms["l_later"], expected, atol=1e-4)
-    assert losses.weights["l_later"] == 1
+    assert torch.allclose(losses.terms["l_rollout"], expected, atol=1e-4)
+    assert losses.weights["l_rollout"] == 1
 
 
 def test_weights_weigh_their_terms(small: Builder) -> None:
     weights = replace(TransitionWeights(), l_a=3.0, kl=0.0, l_y=2.0)
-    model = small(weights=weights, repeats=2, repeats_weight=4.0)
+    model = small(weights=weights, rollout=Rollout(length=2, weight=4.0))
     x, y, z = torch.rand(3, 3, 1, 16, 16)
     action = torch.tensor([0, 1, 3])
     losses = model.loss(Batch(x, torch.zeros(3, 0), 0, y, action, ((z, action),)))
     assert losses.weights["l_a"] == 3
     assert losses.weights["kl"] == 0
-    assert (losses.weights["l_y"], losses.weights["l_later"]) == (2, 8)
+    assert (losses.weights["l_y"], losses.weights["l_rollout"]) == (2, 8)
     alone = model.loss(Batch(x, torch.zeros(3, 0)))
-    weighed = {*TransitionWeights.__dataclass_fields__, "l_later"}
+    weighed = {*TransitionWeights.__dataclass_fields__, "l_rollout"}
     assert set(losses.terms) - set(alone.terms) == weighed
-    own: MCQVAE = model.autoencoder
+    own: MCQVAE = model.mcq_vae
     assert torch.allclose(own.loss(Batch(x, torch.zeros(3, 0))).total, alone.total)
 
 
-def test_rivals_are_the_opposite_and_others_at_random() -> None:
+def test_negatives_are_the_opposite_and_others_at_random() -> None:
     action = torch.tensor([0, 1, 2, 3] * 50)
-    tried = with_rivals(action, rivals=2, opposites=opposites(ACTIONS))
+    tried = with_negatives(action, negatives=2, opposites=opposites(ACTIONS))
     assert torch.equal(tried[:, 0], action)
     assert torch.equal(tried[:, 1], torch.tensor([1, 0, 3, 2] * 50))
     assert {tuple(pair) for pair in tried[:, [0, 2]].tolist()} == {
         (a, b) for a in range(4) for b in range(4) if a // 2 != b // 2
     }
     assert (tried[:, 3] == 4).all()
-    everyone = with_rivals(action, rivals=9, opposites=opposites(ACTIONS))
+    everyone = with_negatives(action, negatives=9, opposites=opposites(ACTIONS))
     assert (everyone.sort().values == torch.arange(5)).all(), "no more than there are"
 
 
 def test_what_is_measured_is_measured_on_all_actions(small: Builder) -> None:
-    few = small(edges="expected", rivals=1, compared=0.5)
-    everything = small(edges="expected")
+    few = small(transition={"edges": "expected"}, contrast=Contrast(negatives=1, fraction=0.5))
+    everything = small(transition={"edges": "expected"})
     x, y = torch.randint(0, 8, (2, 5, 8))
     action = torch.tensor([0, 1, 2, 3, 0])
     found, expected = (
@@ -242,7 +252,7 @@ def test_what_is_measured_is_tried_on_few_pairs_at_a_time(
 ) -> None:
     model = small().eval()
     torch.manual_seed(0)
-    x, y = torch.randint(0, model.codes, (2, 70, model.autoencoder.nodes))
+    x, y = torch.randint(0, model.codebook_size, (2, 70, model.mcq_vae.nodes))
     action = torch.arange(70) % len(ACTIONS)
     tried: list[int] = []
     graph = model.layer.graph
@@ -257,15 +267,15 @@ def test_what_is_measured_is_tried_on_few_pairs_at_a_time(
         assert torch.allclose(measured[name], values, rtol=1e-5, atol=1e-5), name
 
 
-def test_with_rivals_losses_are_those_of_the_same_actions_among_all(small: Builder) -> None:
-    everything = small(edges="expected").train()
-    few = small(edges="expected", rivals=2).train()
+def test_with_negatives_losses_are_those_of_the_same_actions_among_all(small: Builder) -> None:
+    everything = small(transition={"edges": "expected"}).train()
+    few = small(transition={"edges": "expected"}, contrast=Contrast(negatives=2)).train()
     for model in (everything, few):
         model.layer.network.noise_value.weight.data.zero_()
     x, y = torch.randint(0, 8, (2, 5, 8))
     action = torch.tensor([0, 1, 2, 3, 0])
     torch.manual_seed(1)
-    tried = with_rivals(action, rivals=2, opposites=opposites(ACTIONS))
+    tried = with_negatives(action, negatives=2, opposites=opposites(ACTIONS))
     torch.manual_seed(1)
     found, made = few.transition_terms(few.look_up(x), x, y, action)
     expected, _ = everything.transition_terms(everything.look_up(x), x, y, action)
@@ -279,8 +289,10 @@ def test_with_rivals_losses_are_those_of_the_same_actions_among_all(small: Build
 
 
 def test_pairs_that_are_not_compared_learn_what_their_own_action_makes(small: Builder) -> None:
-    everything = small(edges="expected", rivals=2).train()
-    some = small(edges="expected", rivals=2, compared=0.3).train()
+    everything = small(transition={"edges": "expected"}, contrast=Contrast(negatives=2)).train()
+    some = small(
+        transition={"edges": "expected"}, contrast=Contrast(negatives=2, fraction=0.3)
+    ).train()
     for model in (everything, some):
         model.layer.network.noise_value.weight.data.zero_()
     x, y = torch.randint(0, 8, (2, 5, 8))
@@ -299,7 +311,7 @@ def test_pairs_that_are_not_compared_learn_what_their_own_action_makes(small: Bu
 def test_an_expected_outcome_is_the_mean_of_all_that_may_come(
     small: Builder, images: np.ndarray
 ) -> None:
-    model = small(outcome="expected").eval()
+    model = small(readout="expectation").eval()
     tensors = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
     vectors = model.look_up(model.indices(tensors))
     p = model.layer(vectors, model.table, torch.full((3, 1), 1))[0][:, 0].exp()
@@ -315,14 +327,14 @@ def test_an_expected_outcome_is_the_mean_of_all_that_may_come(
 
 
 def test_joint_training_reaches_the_encoder_through_both_images(small: Builder) -> None:
-    model = small(joint=True, edges="expected").train()
+    model = small(joint=True, transition={"edges": "expected"}).train()
     x, y = torch.rand(2, 3, 1, 16, 16)
     batch = Batch(x, torch.zeros(3, 0), 0, y.requires_grad_(), torch.tensor([0, 1, 3]))
     model.loss(batch).terms["l_a"].mean().backward()
     assert batch.y is not None
     assert batch.y.grad is not None
     assert batch.y.grad.any()
-    assert all(p.grad is not None and p.grad.any() for p in model.autoencoder.encoder.parameters())
+    assert all(p.grad is not None and p.grad.any() for p in model.mcq_vae.encoder.parameters())
 
 
 def test_matching_does_not_ask_for_opposites_before_there_are_names(
@@ -330,14 +342,15 @@ def test_matching_does_not_ask_for_opposites_before_there_are_names(
 ) -> None:
     """In two ways too, the names are those of one way, and graphs come in their order."""
     one, two = (
-        small(labels="latent", edges="expected", two_way=two_way) for two_way in (False, True)
+        small(action_labels="latent", transition={"edges": "expected"}, bidirectional=bidirectional)
+        for bidirectional in (False, True)
     )
     x, y = images, images[::-1].copy()
     named = np.array([2, 0, 1])
     for model in (one, two):
         model.match(x, y, named)
     assert torch.equal(one.places, two.places)
-    assert two.two_way
+    assert two.bidirectional
     pixels = torch.rand(2, 1, 16, 16)
     found = one.graphs(pixels)
     one.places.copy_(torch.arange(4))
@@ -347,7 +360,7 @@ def test_matching_does_not_ask_for_opposites_before_there_are_names(
 
 
 def test_matching_gives_latent_actions_their_names(small: Builder, images: np.ndarray) -> None:
-    model = acting(small(labels="latent"))
+    model = acting(small(action_labels="latent"))
     x = np.random.default_rng(1).integers(0, 256, (40, 16, 16, 1), dtype=np.uint8)
     y = x[::-1].copy()
     found = model.retrieve(x, y).argmax(1)
@@ -370,7 +383,8 @@ def test_matching_gives_latent_actions_their_names(small: Builder, images: np.nd
 @pytest.mark.slow
 @pytest.mark.parametrize("activation", ["relu", "sine"])
 def test_without_samples_every_gradient_is_a_slope(small: Builder, activation: Any) -> None:
-    options = {"edges": "expected", "codebook_training": "ema", "activation": activation}
+    transition = {"edges": "expected", "activation": activation}
+    options = {"transition": transition, "autoencoder": {"codebook_update": "ema"}}
     check_model(lambda: small(**options), image_shape=(16, 16, 1))
 
 
@@ -385,22 +399,19 @@ def moving_square() -> Arrays:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(("messages", "share"), [("neighbours", 0.1), ("attention", 1.0)])
-def test_actions_are_learnt(messages: Any, share: float) -> None:
+@pytest.mark.parametrize(("message_passing", "share"), [("grid", 0.1), ("attention", 1.0)])
+def test_actions_are_learnt(message_passing: Any, share: float) -> None:
     """From ninety images, of which attention tells actions apart, but hardly paints what it has not seen."""
     data = moving_square()
     model = CTVAE.for_data(
         data,
-        pretraining=300,
-        codes=32,
-        dimensions=8,
-        reduction=4,
-        width=24,
-        layer_width=32,
-        codebook_training="ema",
-        activation="sine",
-        edges="expected",
-        messages=messages,
+        pretrain_steps=300,
+        autoencoder=QuantizerOptions(
+            codebook_size=32, code_dim=8, downsampling=4, channels=24, codebook_update="ema"
+        ),
+        transition=TransitionOptions(
+            node_dim=32, activation="sine", edges="expected", message_passing=message_passing
+        ),
     )
     fit(
         model,
@@ -416,4 +427,4 @@ def test_actions_are_learnt(messages: Any, share: float) -> None:
     assert scores["action-accuracy"].value > 0.8
     assert scores["intervention-share"].value < share
     undone = scores["intervention-error"].value / scores["intervention-share"].value
-    assert walk_scores(model, pairs)[0].details["after 5"] < 5 * share * undone
+    assert rollout_scores(model, pairs)[0].details["after 5"] < 5 * share * undone

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from disentwine.core.model import Batch
 from disentwine.models import CTVAE
-from disentwine.models.quantized.transition_losses import TransitionWeights
+from disentwine.models.quantized.transition_losses import Contrast, TransitionWeights
 from disentwine.nn.transition import ActionGraph
 
 X, Y, LATER = torch.randint(0, 8, (3, 4, 8), generator=torch.Generator().manual_seed(0))
@@ -32,7 +32,7 @@ def graph_of(model: CTVAE, n: int, action: int) -> ActionGraph:
 def log_p(model: CTVAE, n: int, action: int, graph: ActionGraph) -> Tensor:
     """(nodes, codes) of what pair n becomes."""
     nodes = model.layer.nodes(model.look_up(X[n : n + 1]), model.table)
-    return model.layer.become(nodes, graph, model.table, torch.tensor([[action]]))[0, 0]
+    return model.layer.predict(nodes, graph, model.table, torch.tensor([[action]]))[0, 0]
 
 
 def surprise(of: Tensor, codes: Tensor) -> float:
@@ -60,7 +60,7 @@ def written_out(model: CTVAE, n: int, own: int) -> dict[str, float]:
 
 
 def test_every_term_is_its_equation(small: Builder) -> None:
-    model = small(edges="expected").eval()
+    model = small(transition={"edges": "expected"}).eval()
     found = model.loss(pairs()).terms
     assert set(found) == set(TransitionWeights.__dataclass_fields__)
     for n in range(4):
@@ -69,13 +69,13 @@ def test_every_term_is_its_equation(small: Builder) -> None:
 
 
 def test_without_names_the_graph_is_that_of_the_action_that_explains_y_best(small: Builder) -> None:
-    model = small(edges="expected", labels="latent").eval()
+    model = small(transition={"edges": "expected"}, action_labels="latent").eval()
     losses = model.loss(pairs())
     for n in range(4):
         each = [written_out(model, n, action) for action in range(4)]
-        likeliest = min(each, key=lambda terms: terms["l_y"])
+        best = min(each, key=lambda terms: terms["l_y"])
         for name in ("kl", "l_m", "l_dep"):
-            assert losses.terms[name][n].item() == pytest.approx(likeliest[name], rel=1e-4)
+            assert losses.terms[name][n].item() == pytest.approx(best[name], rel=1e-4)
         mixture = (
             -torch.tensor([-terms["l_y"] for terms in each]).logsumexp(0) + torch.tensor(4).log()
         )
@@ -90,28 +90,32 @@ def test_without_names_the_graph_is_that_of_the_action_that_explains_y_best(smal
 def test_terms_of_some_pairs_count_as_much_as_these_whether_it_learns_or_not(
     small: Builder,
 ) -> None:
-    model = small(edges="expected", compared=0.3, rivals=1, weights=TransitionWeights(l_y=2.0))
+    model = small(
+        transition={"edges": "expected"},
+        contrast=Contrast(negatives=1, fraction=0.3),
+        weights=TransitionWeights(l_y=2.0),
+    )
     later = ((LATER, ACTION),)
     learnt, measured = (
         model.train(mode).loss(pairs(later=later)).weights for mode in (True, False)
     )
     assert learnt == measured
     assert learnt["l_a"] == TransitionWeights().l_a * 2 / 4  # two pairs of four
-    assert learnt["l_y"] == learnt["l_later"] == 2
+    assert learnt["l_y"] == learnt["l_rollout"] == 2
 
 
-@pytest.mark.parametrize("outcome", ["likeliest", "expected"])
+@pytest.mark.parametrize("readout", ["argmax", "expectation"])
 def test_a_later_action_teaches_the_one_before_where_outcomes_are_expected(
-    small: Builder, outcome: Any
+    small: Builder, readout: Any
 ) -> None:
-    model = small(edges="expected", outcome=outcome).train()
+    model = small(transition={"edges": "expected"}, readout=readout).train()
     first, second = torch.full((4,), 0), torch.full((4,), 1)
     losses = model.loss(pairs(first, later=((LATER, second),)))
-    losses.terms["l_later"].mean().backward()
+    losses.terms["l_rollout"].mean().backward()
     slope = model.layer.pairs.w.grad
     assert slope is not None
     assert slope[1].any()
-    assert slope[0].any() == (outcome == "expected")
+    assert slope[0].any() == (readout == "expectation")
     assert not slope[2].any()
 
 
@@ -128,7 +132,7 @@ def test_a_frozen_autoencoder_has_no_losses_where_actions_are_learnt(small: Buil
 
 @pytest.mark.parametrize("side", ["x", "y"])
 def test_joint_training_reaches_the_encoder_through_each_image(small: Builder, side: str) -> None:
-    model = small(joint=True, edges="expected").train()
+    model = small(joint=True, transition={"edges": "expected"}).train()
     sides = dict(zip("xy", torch.rand(2, 4, 1, 16, 16), strict=True))
     sides[side].requires_grad_()
     losses = model.loss(Batch(sides["x"], torch.zeros(4, 0), 0, sides["y"], ACTION))

@@ -105,7 +105,7 @@ def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
             good, shifts = small_layered(pendulum), Shifts.for_data(pendulum)
             fit(good, pendulum, out=folder / "good", steps=300, batch_size=32, **rates, **usual)
             fit(small_layered(pendulum), pendulum, out=folder / "poor", steps=2, **usual)
-            quantized = VQVAE.for_data(pendulum, codes=8, width=8)
+            quantized = VQVAE.for_data(pendulum, codebook_size=8, channels=8)
             plain = VAE.for_data(pendulum)
             for model, name in ((plain, "plain"), (shifts, "shifts"), (quantized, "quantized")):
                 fit(model, pendulum, out=folder / name, steps=1, batch_size=4, **usual)

@@ -29,11 +29,11 @@ TINY = (
     "data.hues=2",
     "data.scales=3",
     "data.orientations=4",
-    "model.pretraining=1",
-    "model.width=8",
-    "model.layer_width=8",
-    "model.codes=8",
-    "model.codebooks=2",
+    "model.pretrain_steps=1",
+    "model.autoencoder.channels=8",
+    "model.transition.node_dim=8",
+    "model.autoencoder.codebook_size=8",
+    "model.autoencoder.num_codebooks=2",
     "training.steps=2",
     "training.batch_size=4",
 )
@@ -69,7 +69,7 @@ def test_the_baselines_are_rows_of_their_own() -> None:
 def test_accuracies_are_weighed_as_the_papers_pairs_are() -> None:
     names = ["+car", "-car", "+azimuth", "-azimuth", "+elevation", "-elevation"]
     confusion = [[0] * 6 for _ in names]
-    confusion[0][0], confusion[0][1] = 3, 1  # of eight pairs with the car, six are told right
+    confusion[0][0], confusion[0][1] = 3, 1  # of eight pairs with the car, six are correct
     confusion[1][1], confusion[1][2] = 3, 1
     for i in range(2, 6):
         confusion[i][i] = 5
@@ -84,8 +84,8 @@ def test_accuracies_are_weighed_as_the_papers_pairs_are() -> None:
 
 
 def test_published_numbers_stand_beside_the_papers_own_pictures_only() -> None:
-    told = {data for _, data, _ in PUBLISHED}
-    assert told == {"cars3d", "shapes3d-authors", "sprites-lpc", "sprites-reed", "dsprites"}
+    published = {data for _, data, _ in PUBLISHED}
+    assert published == {"cars3d", "shapes3d-authors", "sprites-lpc", "sprites-reed", "dsprites"}
     for data, recipe, overrides in SETTINGS:
         read = Trial("ct-vae", data, 0, recipe, overrides).read_recipe()
         variant = read.data.get("variant", "full")
@@ -112,7 +112,7 @@ def test_pictures_are_of_the_first_seed_that_can_be_drawn(
     loaded: list[int] = []
     monkeypatch.setattr(
         action_figures,
-        "_draw_repeated",
+        "_draw_rollouts",
         lambda figure_file, runs: loaded.extend(runs.values()) or [figure_file],
     )
     there = {("cars3d", 1): 1, ("cars3d", 2): 2}
@@ -123,13 +123,15 @@ def test_pictures_are_of_the_first_seed_that_can_be_drawn(
         if seed > 0:
             told["details"] = {"names": ["+x", "-x"], "confusion": [[seed, 0], [0, 1]]}
         results.append(TrialResult(Trial("ct-vae", "cars3d", seed, "ct-vae-cars3d"), (told,), 1.0))
-    ((_, path),) = action_figures.repeated_figures(results, tmp_path, tmp_path)
+    ((_, path),) = action_figures.rollout_figures(results, tmp_path, tmp_path)
     assert path.name == "repeated-cars3d.png"
     assert loaded == [1]
     counted: list[Any] = []
     matrix = action_figures.confusion_matrix
     monkeypatch.setattr(
-        action_figures, "confusion_matrix", lambda *told: counted.append(told[0]) or matrix(*told)
+        action_figures,
+        "confusion_matrix",
+        lambda *given: counted.append(given[0]) or matrix(*given),
     )
     ((_, path),) = action_figures.confusion_figures(results, tmp_path)
     assert path.is_file()
@@ -139,14 +141,13 @@ def test_pictures_are_of_the_first_seed_that_can_be_drawn(
 @pytest.mark.slow
 @pytest.mark.parametrize("labels", ["known", "latent"])
 def test_everything_is_measured_and_drawn(tmp_path: Path, labels: str) -> None:
-    single = ("model.repeats=null", "model.repeats_from=null")
-    unnamed = ("model.rivals=null", "model.compared=1", *single)
+    unnamed = ("model.contrast=null", "model.rollout=null")
     trial = Trial(
         "ct-vae",
         "shapes3d",
         0,
         "ct-vae-shapes3d",
-        (*TINY, f"model.labels={labels}", *unnamed),
+        (*TINY, f"model.action_labels={labels}", *unnamed),
     )
     quick = partial(measure, most=12, probe_steps=1, action_probe_steps=1)
     result = make_trial(trial, tmp_path, quick)
@@ -155,10 +156,10 @@ def test_everything_is_measured_and_drawn(tmp_path: Path, labels: str) -> None:
     assert {s["name"] for s in alone.scores} == told | {f"{name}-unseen" for name in told}
     names = {found["name"] for found in result.scores}
     columns = {column.metric for table in CTVAE.tables.values() for column in table}
-    # A reader of one update can read nothing, so nothing is told of what moved.
-    told = {name for name in columns if not name.startswith(("action-leak", "action-error"))}
+    # A probe of one update predicts no factor, so there is no score of off-target change.
+    told = {name for name in columns if not name.startswith(("off-target-change", "action-error"))}
     assert told <= names
-    assert not {"action-leak", "action-error"} & names
+    assert not {"off-target-change", "action-error"} & names
     written = figures([result, alone], tmp_path, tmp_path)
     assert len(written) == 3
     assert all(path.stat().st_size > 1000 for _, path in written)

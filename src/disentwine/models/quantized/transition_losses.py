@@ -1,4 +1,4 @@
-"""The losses of the second stage of a CT-VAE: what actions make of codes, and which action it was."""
+"""CT-VAE's transition losses: predicted codes, action retrieval and graph penalties."""
 
 from __future__ import annotations
 
@@ -9,33 +9,35 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from disentwine.core.types import NonNegative
+from disentwine.core.types import Count, NonNegative, NonNegativeInt, PositiveShare
 from disentwine.losses.transition import (
+    distance_from_identity,
     edge_count,
     edge_divergence,
-    from_identity,
-    lonely_nodes,
     negative_log_likelihood,
-    unlabelled,
+    orphan_penalty,
+    unlabelled_likelihood,
 )
 from disentwine.nn.transition import ActionGraph, TransitionLayer
 
 
 @dataclass(frozen=True)
 class TransitionWeights:
-    """How much each loss of the transition counts. The paper names no weights: these are ours, of which
-    that of the divergence is far below the 1 of eq. 11, as all edges together would outweigh the rest.
+    """Weights of the transition losses.
+
+    The paper gives no weights; these are ours. The weight of the KL divergence is far below the 1 of
+    eq. 11, because the sum over all edges would outweigh the other losses.
 
     Arguments:
-        l_x: doing nothing changes nothing (eq. 6).
-        l_id_y: nor does it when the graph is the identity (eq. 7).
-        l_id_m: the graph of doing nothing is the identity (eq. 8).
-        l_y: the action makes y of x (eq. 9); and, times `repeats_weight`, l_later: the
-            same of the actions that follow.
-        l_a: of all actions, this one explains y best (eq. 10).
-        kl: divergence of the edges from a fair coin (eq. 11 to 13).
-        l_m: few edges (eq. 14).
-        l_dep: no node without any (eq. 15).
+        l_x: no action leaves the codes unchanged (eq. 6).
+        l_id_y: the same with the identity as graph (eq. 7).
+        l_id_m: the graph of no action is the identity (eq. 8).
+        l_y: the action predicts y from x (eq. 9). Times `rollout.weight` it is also the weight of
+            l_rollout, the same loss of the further steps of a rollout.
+        l_a: classification of the action by the likelihood of y (eq. 10).
+        kl: KL divergence of the edges from Bernoulli(0.5) (eq. 11 to 13).
+        l_m: number of edges (eq. 14).
+        l_dep: nodes without parents (eq. 15).
     """
 
     l_x: NonNegative = 1.0
@@ -48,8 +50,45 @@ class TransitionWeights:
     l_dep: NonNegative = 1.0
 
 
-COMPARING = ("l_x", "l_id_y", "l_id_m", "l_a")
-"""Terms of the pairs that are held against other actions and against none."""
+@dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """Options of the losses that compare a pair's action with other actions and with no action.
+
+    Arguments:
+        negatives: other actions in an update, the opposite first and the rest at random; all of them
+            when omitted. With many actions, few negatives are as accurate and much faster.
+        fraction: of an update's pairs that are compared. The other pairs only learn the prediction of
+            their own action, which is much faster.
+    """
+
+    negatives: Count | None = None
+    fraction: PositiveShare = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollout:
+    """Options of multi-step rollouts: each step starts from the model's own prediction, so that errors
+    do not accumulate. The same action is repeated while the data has it.
+
+    Arguments:
+        length: actions of a rollout.
+        from_step: the first update on rollouts; earlier updates are single-step and faster.
+        weight: of the further steps together, relative to the first.
+    """
+
+    length: Count
+    from_step: NonNegativeInt = 0
+    weight: NonNegative = 1.0
+
+
+NO_CONTRAST = Contrast()
+
+
+CONTRASTED = ("l_x", "l_id_y", "l_id_m", "l_a")
+"""Terms that compare a pair's action with other actions and with no action."""
+
+PAIRS_AT_ONCE = 32
+"""Pairs for which all actions are evaluated at once, which bounds the memory."""
 
 
 def transition_terms(
@@ -60,74 +99,75 @@ def transition_terms(
     y: Tensor,
     action: Tensor,
     *,
-    compared: int,
-    tried: Callable[[Tensor], Tensor] | None,
+    contrasted: int,
+    candidates: Callable[[Tensor], Tensor] | None,
     latent: bool,
 ) -> tuple[dict[str, Tensor], Tensor]:
-    """Every term of `TransitionWeights`, one value a pair, those of comparisons for some pairs only;
-    and log-probabilities (n, nodes, codes) of what each pair's action makes.
+    """Every term of `TransitionWeights`, a value per pair (those in `CONTRASTED` for the first pairs
+    only), and log-probabilities (n, nodes, codes) after each pair's action.
 
     Arguments:
-        layer: what is learnt.
+        layer: the transition layer.
         table: (codebooks, codes, d) all codes.
         vectors: (n, codebooks, positions, d) of $L_x$.
         x: (n, nodes) codes of x.
         y: (n, nodes) codes of y, or (n, nodes, codes) one-hot.
-        action: (n,)
-        compared: how many pairs, the first ones, are held against other actions and against none.
-        tried: actions (n, s) for those of pairs (n,), their own first and none last; all if omitted.
-        latent: whether nobody says which action it was.
+        action: (n,) index of each pair's action.
+        contrasted: number of pairs, the first ones, that are compared with other actions and none.
+        candidates: maps the actions (n,) of pairs to the actions (n, s) to evaluate: a pair's own
+            first, no action last. By default all actions, then none.
+        latent: whether the actions of pairs are unknown.
     """
     nodes = layer.nodes(vectors, table)
-    some = slice(compared)
-    terms, graph, made = _comparison(
-        layer, table, nodes[some], x[some], y[some], action[some], tried=tried, latent=latent
+    some = slice(contrasted)
+    terms, graph, predicted = _contrastive_terms(
+        layer, table, nodes[some], x[some], y[some], action[some], candidates, latent=latent
     )
     parts = [{"l_y": terms["l_y"], **_graph_terms(graph)}]
-    if compared < len(action):
-        own = action[compared:, None]
-        graph = layer.graph(nodes[compared:], own)
-        log_p = layer.become(nodes[compared:], graph, table, own)
-        l_y = negative_log_likelihood(log_p[:, 0], y[compared:])
+    if contrasted < len(action):
+        own = action[contrasted:, None]
+        graph = layer.graph(nodes[contrasted:], own)
+        log_p = layer.predict(nodes[contrasted:], graph, table, own)
+        l_y = negative_log_likelihood(log_p[:, 0], y[contrasted:])
         parts.append({"l_y": l_y, **_graph_terms(graph)})
-        made = torch.cat([made, log_p[:, 0]])
+        predicted = torch.cat([predicted, log_p[:, 0]])
     joined = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    return {**terms, **joined}, made
+    return {**terms, **joined}, predicted
 
 
-def _comparison(
+def _contrastive_terms(
     layer: TransitionLayer,
     table: Tensor,
     nodes: Tensor,
     x: Tensor,
     y: Tensor,
     action: Tensor,
+    candidates: Callable[[Tensor], Tensor] | None,
     *,
-    tried: Callable[[Tensor], Tensor] | None,
     latent: bool,
 ) -> tuple[dict[str, Tensor], ActionGraph, Tensor]:
-    """Losses of an action beside others and beside none; the graph of each pair's own, and what it
-    makes."""
-    chosen = None if tried is None else tried(action)
+    """Losses of pairs compared with other actions and with none; the graph of each pair's own action
+    and its predicted log-probabilities."""
+    chosen = None if candidates is None else candidates(action)
     own = action if chosen is None else torch.zeros_like(action)
     graph = layer.graph(nodes, chosen)
-    log_p = layer.become(nodes, graph, table, chosen)
-    fit = -negative_log_likelihood(log_p[:, :-1], y[:, None])  # (n, actions or rivals + 1)
+    log_p = layer.predict(nodes, graph, table, chosen)
+    fit = -negative_log_likelihood(log_p[:, :-1], y[:, None])  # (n, actions or negatives + 1)
     if latent:
         own = fit.argmax(1)
-        l_y, l_a = unlabelled(fit)
+        l_y, l_a = unlabelled_likelihood(fit)
     else:
         l_y = -fit.gather(1, own[:, None])[:, 0]
         l_a = F.cross_entropy(fit, own, reduction="none")
     identity = torch.eye(nodes.shape[1], device=nodes.device, dtype=nodes.dtype)
-    still = graph.of(torch.full_like(action, fit.shape[1]))
-    unlinked = still._replace(edges=identity.expand_as(still.edges))
-    nothing = torch.full_like(action, layer.actions)[:, None]
-    kept = layer.become(nodes, unlinked, table, nothing)
+    idle = graph.of(torch.full_like(action, fit.shape[1]))
+    unlinked = idle._replace(edges=identity.expand_as(idle.edges))
+    no_action = torch.full_like(action, layer.actions)[:, None]
+    unchanged = layer.predict(nodes, unlinked, table, no_action)
     terms = {
         "l_x": negative_log_likelihood(log_p[:, -1], x),
-        "l_id_y": negative_log_likelihood(kept[:, 0], x),
-        "l_id_m": from_identity(still.edges[:, 0]),
+        "l_id_y": negative_log_likelihood(unchanged[:, 0], x),
+        "l_id_m": distance_from_identity(idle.edges[:, 0]),
         "l_y": l_y,
         "l_a": l_a,
     }
@@ -135,23 +175,23 @@ def _comparison(
 
 
 def _graph_terms(graph: ActionGraph) -> dict[str, Tensor]:
-    """What eq. 11 to 15 say of the graphs of one action a pair."""
+    """The losses of eq. 11 to 15 for graphs of one action per pair."""
     return {
         "kl": edge_divergence(graph.probabilities[:, 0]),
         "l_m": edge_count(graph.edges[:, 0]),
-        "l_dep": lonely_nodes(graph.no_parents[:, 0]),
+        "l_dep": orphan_penalty(graph.no_parents[:, 0]),
     }
 
 
-def with_rivals(action: Tensor, *, rivals: int, opposites: Sequence[int]) -> Tensor:
-    """Each pair's action (n,), its opposite, others at random and none, (n, rivals + 2).
+def with_negatives(action: Tensor, *, negatives: int, opposites: Sequence[int]) -> Tensor:
+    """Each pair's action, its opposite, further actions at random, and no action: (n, negatives + 2).
 
     Arguments:
-        action: (n,)
-        rivals: how many others; at most all.
-        opposites: of each action, the number of the one that undoes it.
+        action: (n,) index of each pair's action.
+        negatives: number of other actions, at most all.
+        opposites: for each action the index of its inverse, see `opposites`.
 
-    >>> with_rivals(torch.tensor([0, 3]), rivals=1, opposites=[1, 0, 3, 2])
+    >>> with_negatives(torch.tensor([0, 3]), negatives=1, opposites=[1, 0, 3, 2])
     tensor([[0, 1, 4],
             [3, 2, 4]])
     """
@@ -159,12 +199,12 @@ def with_rivals(action: Tensor, *, rivals: int, opposites: Sequence[int]) -> Ten
     opposite = torch.tensor(opposites, device=action.device)[action]
     order = torch.rand(len(action), actions, device=action.device)
     order.scatter_(1, opposite[:, None], 2.0).scatter_(1, action[:, None], 3.0)
-    chosen = order.topk(min(rivals + 1, actions)).indices
+    chosen = order.topk(min(negatives + 1, actions)).indices
     return torch.cat([chosen, torch.full_like(action, actions)[:, None]], dim=1)
 
 
 def opposites(actions: Sequence[str]) -> list[int]:
-    """The number of the action that undoes each; its own where none does.
+    """The index of each action's inverse; its own index where there is none.
 
     >>> opposites(["+x", "-x", "smile"])
     [1, 0, 2]

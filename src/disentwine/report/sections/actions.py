@@ -1,4 +1,4 @@
-"""Repeated-action figure, action graphs; report sections on actions."""
+"""Report sections on actions: rollouts, retrieval and graphs."""
 
 from __future__ import annotations
 
@@ -23,64 +23,69 @@ from disentwine.report.html import Picture, Section
 from disentwine.report.text import number
 
 
-def repeated_figure(
+def rollout_figure(
     model: AppliesActions, dataset: Dataset, images: IndexArray, *, times: int = 5
 ) -> Figure | None:
-    """For each action a row: an image, what is left of it unchanged, and after 1 to `times` actions what
-    the model makes, each beside the real image where there is one.
+    """A row for each action: an image, its reconstruction, and the predicted images after 1 to `times`
+    actions, each beside the real image if the data set has it.
 
-    Of some images the one is shown whose factors have most room both ways. What is beyond the end of a
-    factor is left out: no pair tells what becomes of it. Nothing is drawn where no image has labels.
+    The figure shows the image whose factors have the most values on both sides. Steps beyond the end
+    of a factor are left out, because no pair trains them. The result is None if no image has labels.
 
     Arguments:
-        model: one that *transitions*.
-        dataset: whose actions the model knows.
-        images: (n,) those to choose from.
-        times: how often to act at most.
+        model: a model that *transitions*.
+        dataset: the data set of the model's actions.
+        images: (n,) indices to choose from.
+        times: largest number of repetitions.
     """
     steps = FactorGrid(dataset)
     images = images[steps.key[images] >= 0]
     if not len(images):
         return None
-    reach = steps.steps_available(images, times=times)
-    room = np.sqrt(reach).sum(1)  # a little in each direction beats much in one
+    available = steps.steps_available(images, times=times)
+    room = np.sqrt(available).sum(1)  # some steps in each direction beat many in one
     best = np.flatnonzero(room == room.max())
-    chosen = best[len(best) // 2]  # the first ones look alike in sorted data
+    chosen = best[len(best) // 2]  # the first ones are similar in sorted data
     start = images[chosen]
-    times = max(1, int(reach[chosen].max()))
-    made = repeated_rows(model, dataset.images[start], reach[chosen].tolist(), times=times)
+    times = max(1, int(available[chosen].max()))
+    rows = rollout_rows(model, dataset.images[start], available[chosen].tolist(), times=times)
     real = real_rows(dataset, steps, int(start), times=times)
-    pairs = np.stack([made[:, 2:], real], axis=2).reshape(len(made), -1, *made.shape[2:])
-    columns = ["image, rebuilt", "once: made, real", *(f"{t} times" for t in range(2, times + 1))]
+    pairs = np.stack([rows[:, 2:], real], axis=2).reshape(len(rows), -1, *rows.shape[2:])
+    columns = [
+        "image, reconstruction",
+        "1 step: predicted, real",
+        *(f"{t} steps" for t in range(2, times + 1)),
+    ]
     names = [name.replace("_", " ") for name in model.actions]
-    return labelled_rows(np.concatenate([made[:, :2], pairs], axis=1), names, columns, group=2)
+    return labelled_rows(np.concatenate([rows[:, :2], pairs], axis=1), names, columns, group=2)
 
 
-def repeated_rows(
-    model: AppliesActions, image: UInt8Array, reach: Sequence[int], *, times: int
+def rollout_rows(
+    model: AppliesActions, image: UInt8Array, available: Sequence[int], *, times: int
 ) -> UInt8Array:
-    """(actions, 2 + times, height, width, channels), blank after as many actions as `steps_available` has."""
+    """Images (actions, 2 + times, height, width, channels): the image, its reconstruction and the
+    rollout of each action, blank beyond its available steps."""
     blank = np.full_like(image, 255)
     first = [image, model.reconstruct(image)]
     return np.stack(
         [
             [
                 *first,
-                *(model.apply(image, a, times=t + 1) if t < far else blank for t in range(times)),
+                *(model.apply(image, a, times=t + 1) if t < most else blank for t in range(times)),
             ]
-            for a, far in enumerate(reach)
+            for a, most in enumerate(available)
         ]
     )
 
 
 def real_rows(dataset: Dataset, steps: FactorGrid, start: int, *, times: int) -> UInt8Array:
-    """(actions, times, height, width, channels) the images that 1 to `times` actions lead to, blank where
-    there is none that differs in nothing else."""
-    far = np.arange(1, times + 1)
+    """The real images (actions, times, height, width, channels) after 1 to `times` actions, blank where
+    the data set has none that differs in this factor only."""
+    distance = np.arange(1, times + 1)
     from_here = np.full(times, start)
     there = np.stack(
         [
-            steps.neighbours(from_here, factor, by * far)
+            steps.neighbours(from_here, factor, by * distance)
             for factor in steps.columns
             for by in (1, -1)
         ]
@@ -93,7 +98,7 @@ def real_rows(dataset: Dataset, steps: FactorGrid, start: int, *, times: int) ->
 
 
 def graphs_of(model: Any, images: UInt8Array) -> Figure:
-    """The mean mask and graph of each action over images, and of none.
+    """The mean mask and graph of each action, and of no action, over images.
 
     Arguments:
         model: a `CTVAE`.
@@ -102,36 +107,39 @@ def graphs_of(model: Any, images: UInt8Array) -> Figure:
     weight = next(model.parameters())
     with evaluation_mode(model):
         graph = model.graphs(to_unit_range(torch.from_numpy(images)).to(weight))
-    grid = model.autoencoder.grid
+    grid = model.mcq_vae.grid
     mask = graph.mask.mean(0).view(len(model.actions) + 1, -1, *grid).mean(1)
-    names = [*model.actions, "nothing"]
+    names = [*model.actions, "no action"]
     return action_graphs(mask.cpu().numpy(), graph.edges.mean(0).cpu().numpy(), names)
 
 
 REPEATS = 5
+"""Actions of a rollout in the report."""
 
 MEAN_OF = 64
-"""Images that masks and graphs are a mean of."""
+"""Images over which masks and graphs are averaged."""
 
 
 def actions(subject: Subject) -> Section | None:
-    """One image under every action, again and again."""
+    """Rollouts of every action from one test image."""
     model: Any = subject.model
     if not isinstance(model, AppliesActions):
         return None
-    figure = repeated_figure(model, subject.dataset, subject.found.indices, times=REPEATS)
+    figure = rollout_figure(model, subject.dataset, subject.found.indices, times=REPEATS)
     if figure is None:
         return None
     text = (
-        f"One test image, its reconstruction, and what {REPEATS} actions make of it, one by one, each beside "
-        "the real image, as far as factors go and the data have it."
+        f"A test image, its reconstruction, and the predicted images after 1 to {REPEATS} actions, each "
+        "beside the real image where the data set has it."
     )
     share = subject.found.score("intervention-share")
     if share is not None:
-        less = number(round(share.value, 3))
-        text += f" The error of a pixel after one is {less} of that of doing nothing."
+        ratio = number(round(share.value, 3))
+        text += (
+            f" The squared pixel error after one action is {ratio} of that of the unchanged image."
+        )
     return Section(
-        "What actions do",
+        "Action rollouts",
         text,
         Picture(
             "actions",
@@ -142,42 +150,43 @@ def actions(subject: Subject) -> Section | None:
 
 
 def confusions(subject: Subject) -> Section | None:
-    """Which action is taken for which."""
+    """Accuracy and confusion matrix of action retrieval."""
     score = subject.found.score("action-accuracy")
     factor = subject.found.score("factor-accuracy")
     if score is None or factor is None or "confusion" not in score.details:
         return None
     text = (
-        f"Of {score.n:,} pairs of images the action is retrieved in {score.value:.1%}, its factor in "
-        f"{factor.value:.1%}; always answering the commonest would be right in "
+        f"On {score.n:,} pairs of images, action accuracy is {score.value:.1%} and factor accuracy "
+        f"{factor.value:.1%}. Chance level (the most frequent answer): "
         f"{score.noise_floor or 0:.1%} and {factor.noise_floor or 0:.1%}."
     )
     figure = confusion_matrix(score.details["confusion"], score.details["names"])
     return Section(
-        "Which action it was",
+        "Action retrieval",
         text,
         Picture(
             "confusion",
-            "Heat map of true actions by retrieved ones",
+            "Confusion matrix of true and retrieved actions",
             figures.to_png_bytes(figure),
         ),
     )
 
 
 def touched(subject: Subject) -> Section | None:
-    """Where each action is felt, and which codes depend on which."""
+    """Masks and graphs of each action."""
     model: Any = subject.model
     if not isinstance(model, AppliesActions) or not hasattr(model, "graphs"):
         return None
     images = subject.dataset.images[evenly_spaced(subject.found.indices, MEAN_OF)]
     return Section(
-        "What each action touches",
-        "Above, how likely an action changes the codes of each place of the picture; below, how likely a "
-        f"code after it (row) depends on a code before it (column). Means of {len(images)} images, the "
-        "darker the likelier; to do nothing should touch nothing, and leave every code to itself.",
+        "Action graphs",
+        "Top: probability that an action affects the codes at each position of the image. Bottom: "
+        "probability that a code after the action (row) depends on a code before it (column). Means of "
+        f"{len(images)} images; darker is more probable. Without action the mask should be empty and the "
+        "graph the identity.",
         Picture(
             "touched",
-            "Maps of where each action is felt, and matrices of which codes depend on which",
+            "Masks of actions on the image grid, and adjacency matrices of codes",
             figures.to_png_bytes(graphs_of(model, images)),
         ),
     )

@@ -1,4 +1,4 @@
-"""The pictures of the study `ctvae`: repeated interventions, what actions touch, and confusions."""
+"""Figures of the study `ctvae`: rollouts, action graphs and confusion matrices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from disentwine import figures
 from disentwine.core.capabilities import AppliesActions
 from disentwine.figures.actions import confusion_matrix
-from disentwine.report.sections.actions import graphs_of, repeated_figure
+from disentwine.report.sections.actions import graphs_of, rollout_figure
 from disentwine.runs.run import Run
 from disentwine.studies.figures import FigureFile, FigureFiles, draw_or_keep, existing
 from disentwine.studies.trial import TrialResult
@@ -20,24 +20,24 @@ from disentwine.studies.trial import TrialResult
 REPEATS = 5
 
 
-def repeated_figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
-    """A test image under each action, once to five times (the paper's Fig. 5)."""
+def rollout_figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
+    """A test image after one to five repetitions of each action (the paper's Fig. 5)."""
     written: FigureFiles = []
     for name, result in _shown(results, runs).items():
-        caption = f"Each action once to {REPEATS} times, beside the real images"
+        caption = f"Rollouts of 1 to {REPEATS} actions, beside the real images"
         figure_file = f"{caption}: {name}", folder / f"repeated-{name}.png"
         written += draw_or_keep(
-            [figure_file], {name: result}, runs, partial(_draw_repeated, figure_file)
+            [figure_file], {name: result}, runs, partial(_draw_rollouts, figure_file)
         )
     return written
 
 
-def _draw_repeated(figure_file: FigureFile, loaded: Mapping[str, Run]) -> FigureFiles:
+def _draw_rollouts(figure_file: FigureFile, loaded: Mapping[str, Run]) -> FigureFiles:
     (run,) = loaded.values()
     model: Any = run.model
     if not isinstance(model, AppliesActions):
         return []
-    figure = repeated_figure(model, run.dataset, run.dataset.split["test"], times=REPEATS)
+    figure = rollout_figure(model, run.dataset, run.dataset.split["test"], times=REPEATS)
     if figure is None:
         return []
     figures.save_figure(figure, figure_file[1])
@@ -45,10 +45,10 @@ def _draw_repeated(figure_file: FigureFile, loaded: Mapping[str, Run]) -> Figure
 
 
 def graph_figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
-    """What each action touches and which nodes depend on which (the paper's Fig. 6)."""
+    """Masks and graphs of each action (the paper's Fig. 6)."""
     written: FigureFiles = []
     for name, result in _shown(results, runs).items():
-        caption = f"What each action touches, and what depends on what: {name}"
+        caption = f"Masks and graphs of actions: {name}"
         figure_file = caption, folder / f"graphs-{name}.png"
         written += draw_or_keep(
             [figure_file], {name: result}, runs, partial(_draw_graphs, figure_file)
@@ -66,28 +66,28 @@ def _draw_graphs(figure_file: FigureFile, loaded: Mapping[str, Run]) -> FigureFi
 
 
 def confusion_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
-    """Which actions are taken for which."""
+    """Confusion matrices of action retrieval."""
     written: FigureFiles = []
-    told = _shown([result for result in results if "confusion" in _retrieval(result)])
+    recorded = _shown([result for result in results if "confusion" in _retrieval(result)])
     for name in _shown(results):
-        figure_file = f"Which action is taken for which: {name}", folder / f"confusion-{name}.png"
-        if name in told:
-            details = _retrieval(told[name])
+        figure_file = f"Confusion matrix of actions: {name}", folder / f"confusion-{name}.png"
+        if name in recorded:
+            details = _retrieval(recorded[name])
             figure = confusion_matrix(details["confusion"], details["names"])
             written.append((figure_file[0], figures.save_figure(figure, figure_file[1])))
-        else:  # of the first trials only their rows were recorded
+        else:  # the first trials recorded no details
             written += existing([figure_file])
     return written
 
 
 def _retrieval(result: TrialResult) -> Mapping[str, Any]:
-    """What is told of the actions that were retrieved."""
+    """The details of action retrieval."""
     return next((s["details"] for s in result.scores if s["name"] == "action-accuracy"), {})
 
 
 def _shown(results: Sequence[TrialResult], runs: Path | None = None) -> dict[str, TrialResult]:
-    """The first seed of each data set, without variants and baselines; where its run is gone, the first
-    whose run is there."""
+    """The first seed of each data set, without variants and baselines; if its run is deleted, the first
+    seed with a run."""
     plain = [o for o in results if not o.trial.note and not o.trial.baseline]
     there = [o for o in plain if runs is not None and o.trial.finished_run(runs) is not None]
     found: dict[str, TrialResult] = {}

@@ -1,4 +1,4 @@
-"""What is measured of a CT-VAE: actions told and done, what else moves, and a network for telling alone."""
+"""Scores of CT-VAE and of the supervised action classifier."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from disentwine.core.dataset import Transitions
 from disentwine.core.score import Score
 from disentwine.data.transitions import seen_in_training, transitions
-from disentwine.evaluation.actions import MOST_PAIRS, action_scores, leak_scores, walk_scores
+from disentwine.evaluation.actions import (
+    MOST_PAIRS,
+    action_scores,
+    off_target_scores,
+    rollout_scores,
+)
 from disentwine.evaluation.probes import (
     ACTION_PROBE_STEPS,
     CONCEPT_PROBE_STEPS,
@@ -29,7 +34,7 @@ from disentwine.runs.run import Run
 from disentwine.studies.trial import Baseline
 
 SIAMESE = "siamese network"
-"""The baseline that learns nothing but to tell actions."""
+"""The supervised action classifier (baseline)."""
 
 
 def measure(
@@ -39,8 +44,8 @@ def measure(
     probe_steps: int = CONCEPT_PROBE_STEPS,
     action_probe_steps: int = ACTION_PROBE_STEPS,
 ) -> list[Score]:
-    """Table 1, images after one action and after five, what else moves, and the codes' modularity; of
-    the baseline, what it tells."""
+    """Retrieval (Table 1), images after one action and five, off-target change and modularity of the
+    codes; of the baseline, retrieval."""
     pairs, data = _pairs(measured), yaml.safe_dump(measured.recipe.data)
     if isinstance(measured, Baseline):
         unseen = _unseen(data, most)
@@ -49,9 +54,9 @@ def measure(
         )
     model: Any = measured.model
     scores = action_scores(model, pairs, most=most, unseen=_unseen(data, most))
-    scores += walk_scores(model, pairs)
-    for leak in leak_scores(model, _concept_probe(data, probe_steps), pairs, most=most):
-        scores += [leak, Score(f"{leak.name}-floor", cast(float, leak.noise_floor), leak.n)]
+    scores += rollout_scores(model, pairs)
+    for score in off_target_scores(model, _concept_probe(data, probe_steps), pairs, most=most):
+        scores += [score, Score(f"{score.name}-floor", cast(float, score.noise_floor), score.n)]
     test = np.random.default_rng(0).permutation(pairs.dataset.split["test"])[: 2 * most]
     images = pairs.dataset.images[test]
     scores.append(reconstruction_error(images, model.reconstruct(images)))
@@ -61,8 +66,14 @@ def measure(
 def action_probe_scores(
     pairs: Transitions, *, unseen: NDArray[np.bool_], steps: int, seed: int
 ) -> list[Score]:
-    """What a network that learns nothing else retrieves of the first test pairs, of which `unseen` tells
-    whether training saw their pictures; how many updates it had is a detail."""
+    """Retrieval scores of the supervised action classifier on the first test pairs.
+
+    Arguments:
+        pairs: of the data set.
+        unseen: for these test pairs, see `retrieval_scores`.
+        steps: updates of the classifier, also among the details.
+        seed: of its training.
+    """
     network = train_action_probe(pairs, steps=steps, seed=seed)
     x, y, actions = pairs.batch(pairs.pairs["test"][: len(unseen)])
     found = retrieval_scores(
@@ -91,7 +102,7 @@ def _modularity(model: Any, pairs: Transitions, images: Any) -> list[Score]:
 
 
 TRANSITIONS: dict[str, Transitions] = {}
-"""The pairs of the data set that this process measured last."""
+"""Cache of one data set's pairs, the last that this process measured."""
 
 
 def _pairs(measured: Run | Baseline) -> Transitions:
@@ -104,7 +115,7 @@ def _pairs(measured: Run | Baseline) -> Transitions:
 
 @lru_cache(maxsize=1)
 def _unseen(data: str, most: int) -> NDArray[np.bool_]:
-    """Of the first test pairs, whether training saw neither picture, nor one that looks the same."""
+    """Whether neither image of the first test pairs is a training image or its duplicate."""
     pairs = TRANSITIONS[data]
     images = pairs.pairs["test"][:most, :2]
     seen = seen_in_training(pairs.dataset, images.reshape(-1)).reshape(images.shape)
@@ -113,7 +124,7 @@ def _unseen(data: str, most: int) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=1)
 def _concept_probe(data: str, steps: int) -> Reader:
-    """One reader a data set and process; it is the same in every process."""
+    """The concept probe of a data set, the same in every process."""
     dataset = TRANSITIONS[data].dataset
     view = copy(dataset)
     view.images = dataset.images

@@ -1,4 +1,4 @@
-"""CT-VAE study; notes on the page."""
+"""The CT-VAE study: trials, variants, tables and notes."""
 
 from __future__ import annotations
 
@@ -9,58 +9,56 @@ from pathlib import Path
 from typing import Any
 
 from disentwine.errors import DataError, UsageError
-from disentwine.studies.ct_vae.figures import confusion_figures, graph_figures, repeated_figures
+from disentwine.studies.ct_vae.figures import confusion_figures, graph_figures, rollout_figures
 from disentwine.studies.ct_vae.measures import SIAMESE, measure
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
 from disentwine.studies.trial import Trial, TrialResult
 
 NOTES = (
-    "*Which action was it.* Pairs are of test images, one step of one factor apart. *ActionProbe "
-    "network*: it learns nothing but to tell actions, of both pictures at once. *Commonest action*:"
-    " always the same answer. *Of unseen pictures*: pairs of which training saw no picture that "
-    "looks exactly the same.",
-    "*Images after an action.* Squared errors of a pixel against the real image after the action; "
-    "*over reconstruction* is what the action adds to what codes lose, *share of doing nothing* is "
-    "beside the error of the unchanged image. *Five actions over one* is the error after the same "
-    "action five times, back where it leads no further, over that after one. *Others moved*: "
-    "factors that were not acted on, read back from the model's images by a network that knows real"
-    " ones, in standard deviations of the factor; *rebuilt only* is what it sees move in images "
-    "that are only encoded and painted. *Own factor's error* is read likewise.",
-    "*Variants* are of one data set and one seed, with the recipe's losses and updates. *The "
-    "paper's options*: sampled edges, codebooks by gradient, attention over all nodes, every action"
-    " tried for every pair. *Joint*: the autoencoder learns from pairs too. *Latent actions*: "
-    "nobody names actions while they are learnt, validation pairs do afterwards. *Single actions*: "
-    "without rows of actions. Pictures are of one seed.",
+    "*Action retrieval.* Test pairs differ by one step of one factor. *Siamese network*: a supervised "
+    "action classifier on both images (baseline). *Commonest action*: always the most frequent action."
+    " *Unseen images*: pairs without training images or their exact duplicates.",
+    "*Images after an action.* Mean squared pixel error against the real image after the action. "
+    "*Relative to reconstruction*: over the reconstruction error of the real image. *Relative to no "
+    "action*: over the error of the unchanged image. *After five over after one*: the error of a "
+    "rollout of five actions over the error after one; the direction is reversed at the ends of a "
+    "factor. *Off-target change*: change of the factors without action, predicted from the model's "
+    "images by a concept probe trained on real images, in standard deviations of the factor. "
+    "*Reconstruction only*: the same for images that are encoded and decoded. *Own factor's error* is "
+    "measured with the same probe.",
+    "*Variants* are trained on one data set with one seed, with the recipe's loss weights and updates. "
+    "*Paper settings*: sampled edges, codebooks updated by gradient, attention over all nodes, all "
+    "actions compared for all pairs. *Joint*: the autoencoder is also trained on pairs. *Latent "
+    "actions*: training has no action labels; validation pairs name the actions afterwards. "
+    "*Single-step*: without multi-step rollouts. Figures show one seed.",
 )
 
 DATASET_NOTES = {
     "dsprites-rerender": (
-        "*dsprites-rerender*: the 737,280 scenes of dSprites drawn anew, not their authors' file."
+        "*dsprites-rerender*: our rendering of the 737,280 images of dSprites, not the authors' file."
     ),
     "shapes3d": (
-        "*shapes3d*: our own drawing of the factors of Shapes3D, so that no published number stands"
-        " beside it."
+        "*shapes3d*: our rendering of the factors of Shapes3D; no published results apply."
     ),
     "sprites-lpc": (
         "*sprites-lpc* has the nine factors and 18 actions of the paper's Sprites, with four "
-        "variants of each layer; *sprites-reed* are the pictures that the paper cites, with ten "
+        "variants of each layer; *sprites-reed* are the images that the paper cites, with ten "
         "factors."
     ),
     "cars3d": (
-        "*cars3d*: the paper's pairs are mostly of which car it is, ours of all three factors "
-        "alike; in the last column ours are weighed as theirs."
+        "*cars3d*: most pairs of the paper change the car, ours all three factors equally often; the "
+        "last column weighs ours by the paper's frequencies."
     ),
 }
 
 Setting = tuple[str, str, tuple[str, ...]]
-"""Data set, recipe and what is changed in it."""
+"""Data set, recipe and changes of the recipe."""
 
-ONE_ACTION = ("model.repeats=null", "model.repeats_from=null", "model.repeats_weight=null")
-"""Without rows of actions."""
+NO_ROLLOUT = ("model.rollout=null",)
 
 OWN: Setting = ("shapes3d", "ct-vae-shapes3d", ())
-"""What is drawn here, and so is always at hand."""
+"""Rendered by this package, and so always available."""
 
 SETTINGS: tuple[Setting, ...] = (
     ("dsprites", "ct-vae-dsprites", ()),
@@ -68,14 +66,14 @@ SETTINGS: tuple[Setting, ...] = (
     ("shapes2d", "ct-vae-shapes2d", ()),
     ("shapes3d-authors", "ct-vae-shapes3d", ("data.name=shapes3d-authors",)),
     OWN,
-    ("sprites-reed", "ct-vae-sprites", ("data.name=sprites-reed", *ONE_ACTION)),
+    ("sprites-reed", "ct-vae-sprites", ("data.name=sprites-reed", *NO_ROLLOUT)),
     ("cars3d", "ct-vae-cars3d", ()),
     ("sprites-lpc", "ct-vae-sprites", ()),
 )
-"""The longest first, so that no core waits for it at the end."""
+"""The longest training first, so that no core waits for it at the end."""
 
 SAME = dict.fromkeys(("dsprites", "dsprites-rerender", "shapes2d"), "dsprites")
-"""Settings of the same pictures, of which the first that is at hand is taken."""
+"""Settings with the same images, of which the first available one is used."""
 
 SMALL: Setting = (
     "shapes3d",
@@ -85,38 +83,36 @@ SMALL: Setting = (
 
 VARIANTS = {
     "paper settings": (
-        "model.activation=relu",
-        "model.edges=sampled",
-        "model.two_way=false",
-        "model.codebook_training=gradient",
-        "model.rivals=null",
-        "model.compared=1",
-        "model.messages=attention",
-        "model.outcome=likeliest",
-        *ONE_ACTION,
+        "model.transition.activation=relu",
+        "model.transition.edges=sampled",
+        "model.bidirectional=false",
+        "model.autoencoder.codebook_update=gradient",
+        "model.contrast=null",
+        "model.transition.message_passing=attention",
+        "model.readout=argmax",
+        *NO_ROLLOUT,
     ),
-    "attention": ("model.messages=attention",),
+    "attention": ("model.transition.message_passing=attention",),
     "joint": ("model.joint=true",),
     "latent actions": (
-        "model.labels=latent",
-        "model.rivals=null",
-        "model.compared=1",
-        *ONE_ACTION,
+        "model.action_labels=latent",
+        "model.contrast=null",
+        *NO_ROLLOUT,
     ),
 }
-"""What is compared on one data set and with one seed; losses have the weights of the recipe in all."""
+"""Variants compared on one data set with one seed; all have the recipe's loss weights."""
 
 COMPARED_ON = "cars3d"
 
 WEIGHED = "action-accuracy-weighed"
 
 SINGLE = "single-step"
-"""The note of trainings without the rows of actions that some recipes have, with one seed too."""
+"""The note of single-step trainings of recipes with rollouts, also with one seed."""
 
 QUICK = (
     "training.steps=16",
-    "model.pretraining=8",
-    "model.repeats_from=12",
+    "model.pretrain_steps=8",
+    "model.rollout.from_step=12",
     "training.batch_size=16",
 )
 
@@ -132,16 +128,16 @@ PUBLISHED: Published = {
     for metric, value in (("action-accuracy", action), ("factor-accuracy", factor))
 }
 """Disentanglement of Latent Representations via Causal Interventions, G. Gendron, M. Witbrock and
-G. Dobbie, 2023, Table 1. Other pictures of the same factors, such as our own, have no number there."""
+G. Dobbie, 2023, Table 1. It has no numbers for other images of the same factors, such as ours."""
 
 PAIRS_OF_THE_PAPER = {"cars3d": {"car": 30.0, "azimuth": 6.0, "elevation": 1.0}}
-"""How often its pairs are of which factor (section 4.1; which is which, we take from how many values each
-has). Ours are of all alike, so what is told right is also weighed as theirs are."""
+"""Relative frequencies of the factors in the paper's pairs (section 4.1; we assign them by the factors'
+numbers of values). Our pairs are uniform over factors, so accuracy is also weighed by these."""
 
 
 def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
-    """CT-VAE on every data set at hand, and a network for telling actions alone; in a second stage
-    variants on one of them, in a third trainings without rows of actions."""
+    """CT-VAE and the supervised action classifier on every available data set; in a second stage variants
+    on one of them, in a third single-step trainings."""
     if profile == "smoke":
         return [
             *(_trial(SMALL, seed, *QUICK) for seed in seeds[:2]),
@@ -159,9 +155,9 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
         *(_action_probe(*one) for one in each),
         *(_trial(compared, first, *more, note=note, stage=2) for note, more in VARIANTS.items()),
         *(
-            _trial(setting, first, *ONE_ACTION, note=SINGLE, stage=3)
+            _trial(setting, first, *NO_ROLLOUT, note=SINGLE, stage=3)
             for setting in found.values()
-            if _trial(setting, first).read_recipe().model["repeats"]
+            if _trial(setting, first).read_recipe().model["rollout"]
         ),
     ]
 
@@ -185,8 +181,8 @@ def _is_available(setting: Setting) -> bool:
 
 
 def derived_rows(results: Sequence[TrialResult]) -> list[TrialResult]:
-    """Rows of what needs no network, always the commonest answer; and accuracies weighed as the paper's
-    pairs are."""
+    """Rows of the most frequent action as a baseline, and accuracies weighed by the frequencies of the
+    paper's pairs."""
     made = [replace(o, scores=(weighed,)) for o in results for weighed in _weighed(o)]
     for result in results:
         if result.trial.note or result.trial.baseline:
@@ -202,26 +198,26 @@ def derived_rows(results: Sequence[TrialResult]) -> list[TrialResult]:
 
 
 def _weighed(result: TrialResult) -> list[dict[str, Any]]:
-    """The mean accuracy of each factor's pairs, weighed as these are in the paper, where it says so."""
+    """The mean accuracy over factors, weighed by their frequency in the paper if it is published."""
     shares = PAIRS_OF_THE_PAPER.get(result.trial.data)
-    told = next((s for s in result.scores if s["name"] == "action-accuracy"), None)
-    if shares is None or told is None or "confusion" not in told["details"]:
+    score = next((s for s in result.scores if s["name"] == "action-accuracy"), None)
+    if shares is None or score is None or "confusion" not in score["details"]:
         return []
     right = total = 0.0
     for factor, share in shares.items():
-        rows = [i for i, name in enumerate(told["details"]["names"]) if name[1:] == factor]
-        pairs = [told["details"]["confusion"][i] for i in rows]
+        rows = [i for i, name in enumerate(score["details"]["names"]) if name[1:] == factor]
+        pairs = [score["details"]["confusion"][i] for i in rows]
         right += (
             share * sum(row[i] for i, row in zip(rows, pairs, strict=True)) / sum(map(sum, pairs))
         )
         total += share
-    return [{**told, "name": WEIGHED, "value": right / total, "noise_floor": None, "details": {}}]
+    return [{**score, "name": WEIGHED, "value": right / total, "noise_floor": None, "details": {}}]
 
 
 def figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> list[tuple[str, Path]]:
-    """Repeated interventions, what actions touch, and which are taken for which."""
+    """Rollouts, action graphs and confusion matrices."""
     return [
-        *repeated_figures(results, runs, folder),
+        *rollout_figures(results, runs, folder),
         *graph_figures(results, runs, folder),
         *confusion_figures(results, folder),
     ]
@@ -237,24 +233,26 @@ CTVAE = Study(
     },
     published=PUBLISHED,
     tables={
-        "Which action was it (test pairs)": [
+        "Action retrieval (test pairs)": [
             Column("action accuracy", "action-accuracy", form=".1%"),
             Column("factor accuracy", "factor-accuracy", form=".1%"),
-            Column("action, of unseen pictures", "action-accuracy-unseen", form=".1%"),
-            Column("factor, of unseen pictures", "factor-accuracy-unseen", form=".1%"),
-            Column("action accuracy, weighed as the paper's pairs", WEIGHED, form=".1%"),
+            Column("action, unseen images", "action-accuracy-unseen", form=".1%"),
+            Column("factor, unseen images", "factor-accuracy-unseen", form=".1%"),
+            Column("action accuracy, weighed by the paper's pairs", WEIGHED, form=".1%"),
         ],
         "Images after an action (test pairs)": [
             Column("error", "intervention-error", form=".2g"),
-            Column("over reconstruction", "intervention-ratio", form=".2f"),
-            Column("share of doing nothing", "intervention-share", form=".1%"),
-            Column("five actions over one", "repeated-ratio", form=".2f"),
-            Column("others moved", "action-leak", form=".3f"),
-            Column("moved, rebuilt only", "action-leak-floor", form=".3f"),
-            Column("others moved after five", "action-leak-after-5", form=".3f"),
-            Column("after five, rebuilt only", "action-leak-after-5-floor", form=".3f"),
+            Column("relative to reconstruction", "intervention-ratio", form=".2f"),
+            Column("relative to no action", "intervention-share", form=".1%"),
+            Column("after five over after one", "rollout-ratio", form=".2f"),
+            Column("off-target change", "off-target-change", form=".3f"),
+            Column("off-target, reconstruction only", "off-target-change-floor", form=".3f"),
+            Column("off-target change after five", "off-target-change-after-5", form=".3f"),
+            Column(
+                "after five, reconstruction only", "off-target-change-after-5-floor", form=".3f"
+            ),
             Column("own factor's error", "action-error", form=".3f"),
-            Column("own, rebuilt only", "action-error-floor", form=".3f"),
+            Column("own, reconstruction only", "action-error-floor", form=".3f"),
         ],
         "Codes (test images)": [
             Column("reconstruction", "reconstruction-error", form=".2g"),
