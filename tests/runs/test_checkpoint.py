@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from disentwine.core.random import fixed_noise
-from disentwine.data import Folder
+from disentwine.data import Folder, Pendulum
 from disentwine.errors import DataError
 from disentwine.models import VAE
 from disentwine.runs.fit import fit
@@ -135,3 +135,9 @@ def test_runs_from_before_go_on(
     assert "data" in run.checkpoint.state
     assert len(run.dataset) == 20
     assert capsys.readouterr().err == ""
+
+
+def test_only_data_that_users_edit_are_checked(begun: Path) -> None:
+    assert "data" in Run(begun).checkpoint.state
+    assert Folder.editable
+    assert not Pendulum.editable
