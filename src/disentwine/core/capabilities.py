@@ -16,8 +16,8 @@ from disentwine.core.types import Do
 class Decodes(Protocol):
     """Codes can be turned into images, so that they can be traversed."""
 
-    def decode(self, latents: Tensor, /) -> Tensor:
-        """Images (n, channels, height, width) in [0, 1] for latents (n, d)."""
+    def decode(self, codes: Tensor) -> Tensor:
+        """Images (n, channels, height, width) in [0, 1] for codes (n, d)."""
         ...
 
 
