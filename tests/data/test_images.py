@@ -1,4 +1,4 @@
-"""Black and white images: drawn with the right probabilities, once or in every batch."""
+"""Binary images: sampled with the right probabilities, once or in every batch."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def shares(images: np.ndarray) -> np.ndarray:
 
 
 def test_static_images_are_drawn_once_with_the_right_probabilities() -> None:
-    drawn = binarised(grey(), SPLIT, how="static")
-    assert set(np.unique(drawn)) == {0, 255}
-    assert within_chance(shares(drawn), 10 * 60 * 10)
-    assert np.array_equal(drawn, binarised(grey(), SPLIT, how="static"))
+    sampled = binarised(grey(), SPLIT, how="static")
+    assert set(np.unique(sampled)) == {0, 255}
+    assert within_chance(shares(sampled), 10 * 60 * 10)
+    assert np.array_equal(sampled, binarised(grey(), SPLIT, how="static"))
 
 
 def test_dynamic_images_are_grey_for_training_and_drawn_elsewhere() -> None:
-    drawn, static = (binarised(grey(), SPLIT, how=how) for how in ("dynamic", "static"))  # type: ignore[arg-type]
-    assert np.array_equal(drawn[:4], grey()[:4])
-    assert np.array_equal(drawn[4:], static[4:])
+    sampled, static = (binarised(grey(), SPLIT, how=how) for how in ("dynamic", "static"))  # type: ignore[arg-type]
+    assert np.array_equal(sampled[:4], grey()[:4])
+    assert np.array_equal(sampled[4:], static[4:])
     assert binarised(images := grey(), SPLIT, how="none") is images
 
 

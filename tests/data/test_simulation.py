@@ -23,9 +23,9 @@ def test_images_are_redrawn_with_the_noise_of_their_own() -> None:
 
 
 def test_pictures_that_nobody_can_redraw_are_refused() -> None:
-    pictures = Arrays(images=np.zeros((20, 8, 8, 1), np.uint8))
+    images = Arrays(images=np.zeros((20, 8, 8, 1), np.uint8))
     with pytest.raises(UsageError, match="Arrays cannot rerender"):
-        rerender(pictures, np.arange(2))
+        rerender(images, np.arange(2))
 
 
 @pytest.mark.parametrize("cls", [Pendulum, Flow])

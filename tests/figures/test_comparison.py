@@ -22,7 +22,7 @@ CURVES = [
 ]
 
 
-def pictures(*shape: int) -> np.ndarray:
+def random_images(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
 
 
@@ -31,7 +31,7 @@ def pixels(figure: Figure) -> np.ndarray:
 
 
 def test_strips_stand_apart_and_keep_their_order() -> None:
-    images = pictures(2, 3, 4, 8, 8, 3)
+    images = random_images(2, 3, 4, 8, 8, 3)
     shown = pixels(traversal_grid(images, rows=["a", "b"], columns=["x", "y", "scale"]))
     gap, side, apart, row = 4, 48, 34, 52
     for column, value in np.ndindex(3, 4):
@@ -44,7 +44,7 @@ def test_strips_stand_apart_and_keep_their_order() -> None:
 
 
 def test_small_rows_make_room_for_their_labels() -> None:
-    strips = pictures(3, 2, 30, 64, 64, 1)
+    strips = random_images(3, 2, 30, 64, 64, 1)
     figure = traversal_grid(strips, rows=["a\nfirst", "b\nsecond", "c\nthird"], columns=["x", "y"])
     texts = {text.get_text(): text for text in figure.axes[0].texts}
     figure.canvas.draw()
@@ -78,7 +78,7 @@ def test_published_points_are_hollow_and_in_the_colour_of_ours() -> None:
 
 
 def test_an_animation_goes_there_and_back_in_true_colours() -> None:
-    """Greys are kept to the bit; the picture of unit 1 is the second cell of each frame."""
+    """Greys are kept to the bit; the image of latent 1 is the second cell of each frame."""
     greys = np.array([[10, 90, 170, 250], [250, 170, 90, 10]], np.uint8)
     images = np.broadcast_to(greys[:, :, None, None, None], (2, 4, 8, 8, 1))
     film = Image.open(BytesIO(animated_traversals(images, ["z0", "z1"], milliseconds=50)))
@@ -95,19 +95,23 @@ def test_an_animation_goes_there_and_back_in_true_colours() -> None:
 
 
 def test_animations_repeat_to_the_byte() -> None:
-    images = pictures(3, 3, 8, 8, 3)
+    images = random_images(3, 3, 8, 8, 3)
     assert animated_traversals(images, "abc") == animated_traversals(images, "abc")
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: traversal_grid(pictures(2, 3, 4, 8, 8, 1), rows=["a"], columns=["x", "y", "z"]),
-        lambda: traversal_grid(pictures(2, 3, 8, 8, 1), rows=["a", "b"], columns=["x", "y", "z"]),
+        lambda: traversal_grid(
+            random_images(2, 3, 4, 8, 8, 1), rows=["a"], columns=["x", "y", "z"]
+        ),
+        lambda: traversal_grid(
+            random_images(2, 3, 8, 8, 1), rows=["a", "b"], columns=["x", "y", "z"]
+        ),
         lambda: trade_off([]),
         lambda: trade_off([Curve("a", [1, 2], [0.1], {"SAP": [0.1, 0.2]})]),
         lambda: trade_off([Curve("a", [1], [0.0], {"SAP": [0.1]})]),
-        lambda: animated_traversals(pictures(2, 3, 8, 8, 1), ["only one"]),
+        lambda: animated_traversals(random_images(2, 3, 8, 8, 1), ["only one"]),
         lambda: to_gif_bytes([], milliseconds=[]),
     ],
 )
@@ -133,7 +137,7 @@ def test_a_legend_stays_within_its_figure_however_many_names_it_has(n: int) -> N
 def test_no_two_methods_look_alike() -> None:
     curves = [Curve(f"method {i}", [1], [0.002], {"SAP": [i / 12]}) for i in range(12)]
     lines = trade_off(curves).axes[0].get_lines()
-    drawn = {
+    plotted = {
         (to_hex(line.get_color()), line.get_marker()) for line in lines if len(line.get_xdata())
     }
-    assert len({look for look in drawn if look[1] not in ("_", "None")}) == 12
+    assert len({look for look in plotted if look[1] not in ("_", "None")}) == 12

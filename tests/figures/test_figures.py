@@ -39,7 +39,7 @@ RECORDS = [
 ]
 
 
-def pictures(*shape: int) -> np.ndarray:
+def random_images(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
 
 
@@ -47,7 +47,7 @@ def every_figure(height: int, width: int, channels: int) -> dict[str, Callable[[
     """A call of every public function of `disentwine.figures`, of images of one shape."""
     shape, matrix = (height, width, channels), [[0.5, 0.1], [0.0, 0.9]]
     labels = ["first", "second\nline"]
-    some = figures.image_grid(pictures(3, *shape), columns=2)
+    some = figures.image_grid(random_images(3, *shape), columns=2)
     curve = figures.Curve("vae", [1, 4], errors=[0.2, 0.3], scores={"SAP": [0.1, 0.2]})
     scores = figures.ScoreCurve("vae", at=[1, 10], scores={"SAP": [0.1, 0.2]})
     graph = nx.DiGraph([("cause", "effect")])
@@ -58,14 +58,20 @@ def every_figure(height: int, width: int, channels: int) -> dict[str, Callable[[
         "adjacency_over_training": lambda: figures.adjacency_over_training(
             [0, 10], [matrix, matrix], names=["cause", "effect"], truth=[[0, 1], [0, 0]]
         ),
-        "animated_traversals": lambda: figures.animated_traversals(pictures(2, 3, *shape), labels),
+        "animated_traversals": lambda: figures.animated_traversals(
+            random_images(2, 3, *shape), labels
+        ),
         "effect_matrix_figure": lambda: figures.effect_matrix_figure(
             expected=matrix, actual=matrix, error=matrix, rows=labels, columns=labels, floor=matrix
         ),
         "graph_figure": lambda: figures.graph_figure(graph, graph),
-        "image_grid": lambda: figures.image_grid(pictures(3, *shape), columns=2, titles=["a"]),
-        "image_pairs": lambda: figures.image_pairs(pictures(3, *shape), pictures(3, *shape)),
-        "labelled_rows": lambda: figures.labelled_rows(pictures(2, 3, *shape), labels, ["a", "b"]),
+        "image_grid": lambda: figures.image_grid(random_images(3, *shape), columns=2, titles=["a"]),
+        "image_pairs": lambda: figures.image_pairs(
+            random_images(3, *shape), random_images(3, *shape)
+        ),
+        "labelled_rows": lambda: figures.labelled_rows(
+            random_images(2, 3, *shape), labels, ["a", "b"]
+        ),
         "latent_activity": lambda: figures.latent_activity([0.2, 3.0], active=[False, True]),
         "layer_activity": lambda: figures.layer_activity([[3.0, 0.001], [0.2]]),
         "layer_maps": lambda: figures.layer_maps({"vae": [matrix]}, [0, 1], names=labels),
@@ -76,9 +82,9 @@ def every_figure(height: int, width: int, channels: int) -> dict[str, Callable[[
         "to_png_bytes": lambda: figures.to_png_bytes(some),
         "trade_off": lambda: figures.trade_off([curve]),
         "traversal_grid": lambda: figures.traversal_grid(
-            pictures(2, 2, 3, *shape), rows=labels, columns=labels
+            random_images(2, 2, 3, *shape), rows=labels, columns=labels
         ),
-        "traversals": lambda: figures.traversals(pictures(2, 3, *shape), [-1, 0, 1], labels),
+        "traversals": lambda: figures.traversals(random_images(2, 3, *shape), [-1, 0, 1], labels),
     }
 
 
@@ -102,7 +108,7 @@ def pixels(figure: Figure) -> np.ndarray:
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_every_pixel_of_an_image_is_a_crisp_block(channels: int) -> None:
-    images = pictures(2, 3, 8, 8, channels)
+    images = random_images(2, 3, 8, 8, channels)
     shown = pixels(mosaic(images, row_labels=["first", "second\nquiet"], column_labels="abc"))
     cell = as_colour(images)[1, 2].repeat(6, axis=0).repeat(6, axis=1)
     corner = shown[-48 - 5 : -5, -48 - 5 : -5]
@@ -131,7 +137,7 @@ def test_large_images_do_not_make_a_huge_figure() -> None:
 
 
 def test_pairs_show_no_difference_as_white() -> None:
-    images = pictures(4, 16, 16, 3)
+    images = random_images(4, 16, 16, 3)
     shown = pixels(image_pairs(images, images))
     height, width = shown.shape[:2]
     assert (shown[height - 50 : height - 10, width - 50 : width - 10] == 255).all()
@@ -150,7 +156,7 @@ def test_grid_leaves_missing_places_empty_and_titles_above() -> None:
 
 
 def test_traversals_name_rows_and_columns() -> None:
-    figure = traversals(pictures(2, 3, 8, 8, 1), [-1.5, 0, 1.5], ["z4\nKL 2.0", "z1"])
+    figure = traversals(random_images(2, 3, 8, 8, 1), [-1.5, 0, 1.5], ["z4\nKL 2.0", "z1"])
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts == ["−1.5σ", "mean", "+1.5σ", "z4", "KL 2.0", "z1"]  # noqa: RUF001
 
@@ -183,10 +189,10 @@ def test_activity_is_sorted_and_dead_units_are_faint() -> None:
     "wrong",
     [
         lambda: loss_curves([]),
-        lambda: image_pairs(pictures(2, 8, 8, 1), pictures(3, 8, 8, 1)),
-        lambda: image_grid(pictures(2, 8, 8, 1), columns=0),
-        lambda: traversals(pictures(2, 3, 8, 8, 1), [0.0], ["a", "b"]),
-        lambda: mosaic(pictures(2, 8, 8, 1)),
+        lambda: image_pairs(random_images(2, 8, 8, 1), random_images(3, 8, 8, 1)),
+        lambda: image_grid(random_images(2, 8, 8, 1), columns=0),
+        lambda: traversals(random_images(2, 3, 8, 8, 1), [0.0], ["a", "b"]),
+        lambda: mosaic(random_images(2, 8, 8, 1)),
     ],
 )
 def test_what_does_not_fit_is_refused(wrong) -> None:

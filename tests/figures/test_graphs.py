@@ -143,9 +143,9 @@ def test_a_over_training_shows_steps_lines_and_truth() -> None:
     titles = [axes.get_title(loc="left") for axes in maps]
     assert titles == ["step 0", "step 30", "step 70", "step 100", "true"]
     assert maps[3].images[0].get_array()[3, 1] == pytest.approx(0.4)
-    drawn = {line.get_color(): line.get_ydata() for line in lines.get_lines()}
-    np.testing.assert_allclose(drawn[BLUE], PATH[:, 0, 2])
-    np.testing.assert_allclose(drawn[ORANGE], PATH[:, 3, 1])
+    plotted = {line.get_color(): line.get_ydata() for line in lines.get_lines()}
+    np.testing.assert_allclose(plotted[BLUE], PATH[:, 0, 2])
+    np.testing.assert_allclose(plotted[ORANGE], PATH[:, 3, 1])
     named = [text.get_text() for text in lines.texts]
     assert named == ["shadow position → light angle", "pendulum angle → shadow length"]
 

@@ -1,4 +1,4 @@
-"""DIP-VAE's moments against NumPy's, and against codes that were really drawn."""
+"""DIP-VAE's moments against NumPy's, and against sampled latents."""
 
 import numpy as np
 import pytest
@@ -82,11 +82,11 @@ def test_third_moments_are_those_of_codes_that_are_drawn() -> None:
     codes = draw(mean, log_variance, each=2000)
     centred = codes - codes.mean(axis=0)
     error = (centred**3).std(axis=0) / len(codes) ** 0.5
-    drawn = (centred**3).mean(axis=0)
+    sampled = (centred**3).mean(axis=0)
     got = third_moments(mean, log_variance).numpy()
-    assert (np.abs(got - drawn) < 5 * error).all()
+    assert (np.abs(got - sampled) < 5 * error).all()
     of_means_only = third_moments(mean, torch.full_like(log_variance, -100)).numpy()
-    assert (np.abs(of_means_only - drawn) > 5 * error).any()
+    assert (np.abs(of_means_only - sampled) > 5 * error).any()
 
 
 def test_third_moments_of_a_symmetric_distribution_vanish() -> None:

@@ -83,7 +83,7 @@ def test_bound_is_tight_for_the_exact_posterior_of_a_linear_gaussian_model() -> 
 
 
 def test_bernoulli_has_the_slopes_of_torchs_own_cross_entropy() -> None:
-    """For pixels and logits, also where logits are beyond what float64 tells apart from a step."""
+    """For pixels and logits, also for logits so large that in float64 the sigmoid is a step."""
     generator = torch.Generator().manual_seed(0)
     x = torch.rand(5, 7, dtype=torch.float64, generator=generator).requires_grad_()
     spread = torch.tensor([[0.1], [1.0], [10.0], [50.0], [800.0]], dtype=torch.float64)

@@ -70,7 +70,7 @@ def test_the_level_is_nominal_on_independent_pairs() -> None:
     ids=["same", "square", "wave", "spread"],
 )
 def test_dependent_pairs_are_told(dependent: object) -> None:
-    """Also where no correlation tells, and where only the spread depends."""
+    """Also where no correlation shows it, and where only the spread depends."""
     torch.manual_seed(0)
     x = torch.randn(150, 1)
     assert callable(dependent)

@@ -79,15 +79,15 @@ def test_the_discriminator_tells_true_images_from_painted_ones(step: int, slopes
     with fixed_noise(0):
         loss = model.discriminator_loss(batch).total
     with fixed_noise(0):
-        painted = model.generate(*model.sample_inputs(4))
+        fake = model.generate(*model.sample_inputs(4))
     x = batch.x.clone().requires_grad_()
     logits = model.discriminator(x)[:, 0]
     (slope,) = torch.autograd.grad(logits.sum(), x)
-    told = -0.5 * (
-        logits.sigmoid().log() + (1 - model.discriminator(painted)[:, 0].sigmoid()).log()
+    cross_entropy = -0.5 * (
+        logits.sigmoid().log() + (1 - model.discriminator(fake)[:, 0].sigmoid()).log()
     )
-    pays = 3 * slopes * 0.5 * slope.square().sum((1, 2, 3))
-    torch.testing.assert_close(loss, (told + pays).mean())
+    penalty = 3 * slopes * 0.5 * slope.square().sum((1, 2, 3))
+    torch.testing.assert_close(loss, (cross_entropy + penalty).mean())
 
 
 def test_information_is_weighed() -> None:

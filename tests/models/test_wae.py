@@ -33,6 +33,6 @@ def test_the_discriminator_tells_draws_of_the_prior_from_codes(model: WAEGAN, ba
     with fixed_noise(2):
         loss = model.discriminator_loss(batch).total
     with fixed_noise(2):
-        drawn = torch.randn(8, 4)
-    D, D_code = (model.discriminator(z)[:, 0].sigmoid() for z in (drawn, model.encoder(batch.x)))
+        sampled = torch.randn(8, 4)
+    D, D_code = (model.discriminator(z)[:, 0].sigmoid() for z in (sampled, model.encoder(batch.x)))
     torch.testing.assert_close(loss, -0.5 * (D.log() + (1 - D_code).log()).mean())

@@ -15,17 +15,17 @@ def model() -> VAE:
     return VAE(image_shape=(16, 12, 3), latent=4)
 
 
-def pictures(n: int) -> np.ndarray:
+def random_images(n: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, (n, 16, 12, 3), dtype=np.uint8)
 
 
 def test_conversion_is_exact_both_ways() -> None:
-    x = torch.from_numpy(pictures(5))
+    x = torch.from_numpy(random_images(5))
     assert torch.equal(to_uint8(to_unit_range(x)), x)
 
 
 def test_conversion_is_channels_last() -> None:
-    x = to_unit_range(torch.from_numpy(pictures(5)))
+    x = to_unit_range(torch.from_numpy(random_images(5)))
     assert x.is_contiguous(memory_format=torch.channels_last)
 
 
@@ -36,14 +36,14 @@ def test_pictures_of_another_shape_are_refused(model: VAE, shape: tuple[int, ...
 
 
 def test_pictures_may_be_read_only(model: VAE, recwarn: pytest.WarningsRecorder) -> None:
-    kept = pictures(2)
+    kept = random_images(2)
     kept.flags.writeable = False
     assert model.represent(kept).shape == (2, 4)
     assert not recwarn.list
 
 
 def test_one_picture_is_answered_with_one(model: VAE) -> None:
-    stack = pictures(3)
+    stack = random_images(3)
     assert model.reconstruct(stack[0]).shape == (16, 12, 3)
     assert model.reconstruct(stack[0]).dtype == np.uint8
     np.testing.assert_allclose(
@@ -52,7 +52,7 @@ def test_one_picture_is_answered_with_one(model: VAE) -> None:
 
 
 def test_stacks_larger_than_a_chunk_keep_their_order(model: VAE) -> None:
-    stack = pictures(CHUNK + 3)
+    stack = random_images(CHUNK + 3)
     codes = model.represent(stack)
     assert codes.shape == (CHUNK + 3, 4)
     np.testing.assert_allclose(codes[-3:], model.represent(stack[-3:]), rtol=1e-5, atol=1e-6)

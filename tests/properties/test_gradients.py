@@ -88,7 +88,7 @@ TERMS: dict[str, tuple[Callable[..., Tensor | tuple[Tensor, ...]], Inputs]] = {
     "kl_between_gaussians": (kl_between_gaussians, draws(*pairs, *pairs)),
     "importance_weighted_bound": (importance_weighted_bound, draws((4, 5))),
     "covariance_of_means": (covariance_of_means, draws(codes)),
-    "covariance_of_codes": (covariance_of_latents, draws(*pairs)),
+    "covariance_of_latents": (covariance_of_latents, draws(*pairs)),
     "off_diagonal_penalty": (lambda m: off_diagonal_penalty(covariance_of_means(m)), draws(codes)),
     "off_diagonal_penalty, II": (
         lambda m, v: off_diagonal_penalty(covariance_of_latents(m, v)),

@@ -15,8 +15,8 @@ from disentwine.core.types import Do
 class Decodes(Protocol):
     """Latents can be decoded into images, as latent traversals need."""
 
-    def decode(self, latents: Tensor, /) -> Tensor:
-        """Images (n, channels, height, width) in [0, 1] for latents (n, d)."""
+    def decode(self, codes: Tensor) -> Tensor:
+        """Images (n, channels, height, width) in [0, 1] for codes (n, d)."""
         ...
 
 

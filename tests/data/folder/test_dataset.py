@@ -78,7 +78,7 @@ def test_the_tables_split_is_honoured(folder: Path) -> None:
 
 
 def test_without_a_table_all_pictures_are_taken_by_name(folder: Path) -> None:
-    (folder / "images" / "notes.md").write_text("no picture")
+    (folder / "images" / "notes.md").write_text("not an image")
     data = Folder(path=str(folder / "images"), size=8)
     assert data.factors.shape == (N, 0)
     assert (data.images[3] == read_image(folder / name(3), size=8)).all()

@@ -13,7 +13,7 @@ CARS = 3
 
 @pytest.fixture
 def cars(tmp_path, monkeypatch):
-    """Three cars; every picture is grey in its corner pixel blocks as its place in the files says."""
+    """Three cars; every image is grey in its corner pixel blocks as its place in the files says."""
     monkeypatch.setattr(cars3d, "CARS", CARS)
     monkeypatch.setenv("DISENTWINE_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -138,8 +138,8 @@ def test_reads_the_real_files(variant: Variant, n: int) -> None:
 def test_the_random_real_images_are_as_drawn() -> None:
     data = DSprites(variant="random")
     some = np.arange(0, len(data), 10)
-    drawn = Shapes2D().simulate(data.factors[some]).images
-    assert (drawn != data.images[some]).sum() <= 3
+    rendered = Shapes2D().simulate(data.factors[some]).images
+    assert (rendered != data.images[some]).sum() <= 3
 
 
 @needs_real

@@ -74,7 +74,7 @@ def test_damaged_and_missing_layers_are_named(layers, tmp_path):
     Image.new("RGBA", (64, 64)).save(hair)
     with pytest.raises(DataError, match=r"hair/1\.png.*64x64"):
         SpritesLPC()
-    hair.write_bytes(b"no picture")
+    hair.write_bytes(b"not an image")
     with pytest.raises(DataError, match=r"hair/1\.png"):
         SpritesLPC()
     hair.unlink()

@@ -72,7 +72,7 @@ def test_upright_lines_are_snapped_as_in_matplotlib(size: int, end: tuple[float,
 
 
 def test_an_edge_that_moves_covers_pixels_in_part_and_one_that_stays_is_crisp() -> None:
-    """The painted area grows as the shape does, however little that is; snapped, it jumps."""
+    """The filled area grows as the shape does, however little that is; snapped, it jumps."""
     heights = np.linspace(7.0, 7.2, 21)
     areas = {}
     for pixel_snapping in (True, False):

@@ -67,9 +67,9 @@ def test_matches_the_authors_files(cups: Flow, pixel_snapping: bool, close: floa
         images, published = authors["images"][::300], authors["labels"][::300]
     for image, label in zip(images, published, strict=True):
         twins = cups.factors[(labels == label).all(axis=1)]
-        drawn = render(twins, np.full(len(twins), 0.01), 96, pixel_snapping=pixel_snapping)
-        cup = np.abs(drawn[:, :, :46].astype(int) - image[:, :46]).mean(axis=(1, 2, 3))
-        whole = np.abs(drawn.astype(int) - image).mean(axis=(1, 2, 3))
+        rendered = render(twins, np.full(len(twins), 0.01), 96, pixel_snapping=pixel_snapping)
+        cup = np.abs(rendered[:, :, :46].astype(int) - image[:, :46]).mean(axis=(1, 2, 3))
+        whole = np.abs(rendered.astype(int) - image).mean(axis=(1, 2, 3))
         assert cup.min() < close
         assert whole.min() < 0.3  # as the jet's noise is not known
 

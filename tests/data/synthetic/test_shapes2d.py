@@ -1,4 +1,4 @@
-"""The drawn shapes: their factors, their geometry, and their likeness to the published images."""
+"""The rendered shapes: their factors, their geometry, and their likeness to the published images."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_impossible_tables_are_refused(shapes: Shapes2D) -> None:
 def test_is_the_published_image_but_for_a_pixel_in_ten_thousand_images(shapes: Shapes2D) -> None:
     real = DSprites(variant="grid")
     steps = (1, 1, 4, 2, 2)
-    drawn = shapes.images.bits.reshape(*SIZES, 512)[tuple(slice(None, None, s) for s in steps)]
-    wrong = np.bitwise_count(drawn.reshape(-1, 512) ^ real.images.bits).sum(axis=1)
+    rendered = shapes.images.bits.reshape(*SIZES, 512)[tuple(slice(None, None, s) for s in steps)]
+    wrong = np.bitwise_count(rendered.reshape(-1, 512) ^ real.images.bits).sum(axis=1)
     assert wrong.max() == 1
     assert wrong.sum() <= 6

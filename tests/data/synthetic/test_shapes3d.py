@@ -168,6 +168,6 @@ def test_scenes_on_the_grid_and_between_are_drawn_alike() -> None:
     scenes = Shapes3D(hues=2, scales=2, orientations=3)
     factors = scenes.factors[[0, 5, 30]].copy()
     factors[1, 5] += 0.01  # between two orientations
-    drawn = scenes.simulate(factors).images
-    assert np.array_equal(drawn, shapes3d.render(factors))
-    assert np.array_equal(drawn[[0, 2]], scenes.images[[0, 30]])
+    rendered = scenes.simulate(factors).images
+    assert np.array_equal(rendered, shapes3d.render(factors))
+    assert np.array_equal(rendered[[0, 2]], scenes.images[[0, 30]])

@@ -252,17 +252,17 @@ def test_codes_decode_to_the_reconstruction(kind: Kind, likelihood: str) -> None
 
 @BOTH
 def test_codes_of_pictures_decode_to_their_reconstructions(kind: Kind) -> None:
-    """Pictures are answered by arrays, which `decode` takes like tensors; so is one picture."""
+    """Arrays are answered by arrays, which `decode` accepts like tensors; so is a single image."""
     model = livelier(build(kind))
-    pictures = (255 * images().permute(0, 2, 3, 1)).byte().numpy()
+    arrays = (255 * images().permute(0, 2, 3, 1)).byte().numpy()
     expected = model.reconstruct(images())
-    codes = model.represent(pictures)
+    codes = model.represent(arrays)
     assert isinstance(codes, np.ndarray)
     for of_all in (codes, codes.astype(np.float64), codes.tolist(), torch.from_numpy(codes)):
         torch.testing.assert_close(model.decode(of_all), expected, rtol=1e-4, atol=1e-5)
-    alone = model.decode(model.represent(pictures[0]))
+    alone = model.decode(model.represent(arrays[0]))
     torch.testing.assert_close(alone, expected[:1], rtol=1e-4, atol=1e-5)
-    lowest = model.represent(pictures, layer=1)
+    lowest = model.represent(arrays, layer=1)
     torch.testing.assert_close(model.decode(lowest, layer=1), expected, rtol=1e-4, atol=1e-5)
 
 
@@ -291,7 +291,7 @@ def test_codes_have_the_divergences_of_their_layers(kind: Kind) -> None:
     kl = kl_to_standard_normal(q.mean, q.log_variance)
     levels = model.infer(images(), at_mean=True)
     for i, level in enumerate(levels, start=1):
-        columns = [unit == i for unit in model.latent_layers]
+        columns = [latent == i for latent in model.latent_layers]
         expected = torch.distributions.kl_divergence(
             *(
                 torch.distributions.Normal(g.mean, (0.5 * g.log_variance).exp())
@@ -307,21 +307,21 @@ def test_what_units_carry_adds_up_to_the_ladders_layers() -> None:
     """With the same noise, so that both follow the same draws."""
     model = livelier(build(LadderVAE)).eval()
     with fixed_noise(5), torch.no_grad():
-        units = model.kl_per_latent(images())
+        kl = model.kl_per_latent(images())
     with fixed_noise(5), torch.no_grad():
         terms = model.loss(batch()).terms
     for i in (1, 2, 3):
-        columns = [unit == i for unit in model.latent_layers]
-        torch.testing.assert_close(units[:, columns].sum(1), terms[f"kl_{i}"])
+        columns = [latent == i for latent in model.latent_layers]
+        torch.testing.assert_close(kl[:, columns].sum(1), terms[f"kl_{i}"])
 
 
 @BOTH
 def test_moving_a_unit_of_any_layer_changes_the_image(kind: Kind) -> None:
     model = livelier(build(kind))
     codes = model.represent(images(1))
-    for unit in range(codes.shape[1]):
+    for latent in range(codes.shape[1]):
         moved = codes.clone()
-        moved[:, unit] += 1
+        moved[:, latent] += 1
         assert not torch.allclose(model.decode(moved), model.decode(codes), atol=1e-7)
 
 
@@ -331,8 +331,8 @@ def test_images_can_be_drawn_from_any_layer_down(kind: Kind) -> None:
     assert model.sample(4).shape == (4, 1, 12, 12)
     for layer, size in ((1, 5), (2, 4), (3, 3)):
         z = torch.randn(1, size)
-        drawn = model.sample(4, layer=layer, latents=z)
-        differ = not torch.equal(drawn[:1].expand_as(drawn), drawn)
+        sampled = model.sample(4, layer=layer, latents=z)
+        differ = not torch.equal(sampled[:1].expand_as(sampled), sampled)
         assert differ == (layer > 1)
         assert model.decode(z, layer=layer).shape == (1, 1, 12, 12)
     z = torch.randn(1, 5)
@@ -355,16 +355,16 @@ def test_drawn_latents_have_the_prior() -> None:
 
 
 def test_codes_are_taken_as_they_are_told() -> None:
-    """Of pictures, as arrays; and refused by what is wrong with them."""
+    """Latents from `represent`, as arrays; wrong shapes are refused."""
     model = livelier(build(LadderVAE))
-    pictures = np.random.default_rng(0).integers(0, 256, (4, 12, 12, 1), np.uint8)
-    top = model.represent(pictures, layer=3)
+    arrays = np.random.default_rng(0).integers(0, 256, (4, 12, 12, 1), np.uint8)
+    top = model.represent(arrays, layer=3)
     assert isinstance(top, np.ndarray)
     assert model.sample(4, layer=3, latents=top).shape == (4, 1, 12, 12)
-    assert model.kl_per_latent(pictures).shape == (4, 12)
+    assert model.kl_per_latent(arrays).shape == (4, 12)
     for codes, needed in (
         (top[:3], r"\(4, 3\), or \(1, 3\)"),
-        (model.represent(pictures), "layer 3"),
+        (model.represent(arrays), "layer 3"),
     ):
         with pytest.raises(UsageError, match=needed):
             model.sample(4, latents=codes)
@@ -398,7 +398,7 @@ def test_asking_changes_nothing(kind: Kind) -> None:
     assert set(capabilities(model)) >= {"decodes", "generates", "scores"}
 
 
-def pictures() -> Arrays:
+def random_data() -> Arrays:
     rng = np.random.default_rng(0)
     data = Arrays(images=rng.integers(0, 256, (60, *SHAPE), dtype=np.uint8))
     data.stochastic = True
@@ -419,7 +419,7 @@ def test_a_normalised_ladder_on_drawn_pixels_resumes_to_the_bit(tmp_path: Path) 
             if step == stop_at:
                 raise KeyboardInterrupt
 
-        fit(build(LadderVAE, warm_up_steps=6), pictures(), out=out, on_save=stop, **options)
+        fit(build(LadderVAE, warm_up_steps=6), random_data(), out=out, on_save=stop, **options)
 
     train(tmp_path / "whole")
     with pytest.raises((KeyboardInterrupt, Interrupted)):

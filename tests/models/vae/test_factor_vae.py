@@ -65,7 +65,7 @@ def test_the_discriminator_has_the_papers_size() -> None:
 
 
 def test_a_trained_discriminator_finds_codes_that_agree() -> None:
-    """Codes that repeat each other are told from permuted ones; independent ones are not."""
+    """Codes that repeat each other are distinguished from permuted ones; independent ones are not."""
     found = {}
     for name in ("repeated", "independent"):
         model = build()
@@ -74,12 +74,12 @@ def test_a_trained_discriminator_finds_codes_that_agree() -> None:
             for _ in range(200):
                 z = torch.randn(256, 4)
                 z = z[:, :1].expand(-1, 4) + 0.1 * z if name == "repeated" else z
-                told = model.discriminate(z), model.discriminate(permute_dimensions(z))
-                loss = torch.nn.functional.softplus(torch.cat([-told[0], told[1]])).mean()
+                logits = model.discriminate(z), model.discriminate(permute_dimensions(z))
+                loss = torch.nn.functional.softplus(torch.cat([-logits[0], logits[1]])).mean()
                 adam.zero_grad()
                 loss.backward()
                 adam.step()
             found[name] = model.discriminate(z).mean().item()
     assert found["repeated"] > 1
-    # The estimate of an untold difference stays near 0; its noise is far below that of log 2.
+    # The estimate of a difference that is not there stays near 0; its noise is far below that of log 2.
     assert abs(found["independent"]) < math.log(2) / 4

@@ -96,11 +96,11 @@ def test_posterior_samples_have_the_posterior_moments() -> None:
 
 def test_codes_of_pictures_decode_to_their_reconstructions() -> None:
     model = VAE(image_shape=(16, 16, 3), latent=4)
-    pictures = np.random.default_rng(0).integers(0, 256, (5, 16, 16, 3), dtype=np.uint8)
-    codes = model.represent(pictures)
+    images = np.random.default_rng(0).integers(0, 256, (5, 16, 16, 3), dtype=np.uint8)
+    codes = model.represent(images)
     assert isinstance(codes, np.ndarray)
-    painted = (255 * model.decode(codes).permute(0, 2, 3, 1)).round().byte().numpy()
-    np.testing.assert_array_equal(painted, model.reconstruct(pictures))
+    decoded = (255 * model.decode(codes).permute(0, 2, 3, 1)).round().byte().numpy()
+    np.testing.assert_array_equal(decoded, model.reconstruct(images))
     assert torch.equal(model.decode(codes), model.decode(torch.from_numpy(codes)))
     with pytest.raises(UsageError, match=r"latents \(5, 3\): give \(n, 4\)"):
         model.decode(codes[:, :3])

@@ -77,7 +77,7 @@ class Folder(Dataset):
         check_format(size, channels)
         root = Path(path).expanduser()
         if not root.is_dir():
-            below = "" if root.is_absolute() else ", and the folder from which you run the command"
+            below = "" if root.is_absolute() else ", and from which folder the command is given"
             raise DataError(f"{path}: there is no such folder; check its name{below}")
         problems = Problems(str(path))
         concepts = _concepts(root, table, kinds, allow_missing, problems)

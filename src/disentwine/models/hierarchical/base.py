@@ -113,7 +113,6 @@ class HierarchicalModel(Model):
             self._mlp(layers[0], hidden[0]),
             image_head(network, hidden[0], (height, columns, outputs)),
         )
-
         self._build_inference()
 
     def check_training(self, options: TrainingSettings) -> list[str]:
