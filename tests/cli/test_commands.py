@@ -271,7 +271,7 @@ def test_scores_are_told_where_pictures_cannot_be_kept(command: Any, recipe: Pat
     answer = command("evaluate", "runs/first", "--metrics", "mig")
     assert answer.code == 0, answer.err
     assert "mig" in answer.out
-    assert "picture:" not in answer.out
+    assert "image:" not in answer.out
     assert "cannot write runs/first/figures" in answer.err
 
 

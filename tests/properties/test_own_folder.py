@@ -31,7 +31,7 @@ def edit(folder: Path, old: str, new: str) -> None:
 def test_a_sound_folder_is_called_so(command: Any, folder: Path) -> None:
     answer = command("data", "check", folder, "size=16")
     assert answer.code == 0, answer.err
-    assert "sound: Folder(40 images of 16x16x3; height, colour)" in answer.out
+    assert "valid: Folder(40 images of 16x16x3; height, colour)" in answer.out
 
 
 def test_how_each_column_is_understood_is_told(command: Any, folder: Path) -> None:

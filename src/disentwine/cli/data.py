@@ -1,4 +1,4 @@
-"""disentwine data: which data sets there are, what is in one, and whether one's own is sound."""
+"""disentwine data: list, show and check data sets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def list_datasets() -> None:
 def show(
     name: Name,
     options: Options = None,
-    out: Annotated[Path | None, typer.Option(help="Also save a grid of images here (PNG).")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also save a grid of images to this PNG file.")
+    ] = None,
 ) -> None:
     """Print a data set's factors, split and graph."""
     from disentwine.errors import UsageError
@@ -58,20 +60,20 @@ def show(
         some = np.linspace(0, len(dataset) - 1, 32).astype(np.int64)
         with storage_errors(out):
             save_figure(image_grid(dataset.images[some], columns=8), out)
-        print(f"picture: {out}")
+        print(f"image: {out}")
 
 
 @data_app.command()
 def check(name: Name, options: Options = None) -> None:
-    """Read a data set whole; say how it is understood, or everything that is wrong with it."""
+    """Validate a data set: print how its factors are read, or list all problems."""
     dataset = open_dataset(name, options or [])
     dataset.images[[0, len(dataset) - 1]]
     print_factors(dataset)
-    print(f"sound: {dataset!r}")
+    print(f"valid: {dataset!r}")
 
 
 def print_factors(dataset: Dataset) -> None:
-    """A table of the factors: how each was understood, and its values or range."""
+    """Print a table of the factors: kind, unit, values or range."""
     import numpy as np
 
     from disentwine.cli._tables import print_table
@@ -93,7 +95,7 @@ def print_factors(dataset: Dataset) -> None:
             )
         )
     if rows:
-        columns = ("name", "kind", "unit", ">least", ">most", "values", ">without label")
+        columns = ("name", "kind", "unit", ">minimum", ">maximum", "values", ">unlabelled")
         print_table("factors", columns, rows)
 
 
@@ -120,7 +122,7 @@ def open_dataset(name: str, options: list[str]) -> Dataset:
 
 
 def _nested(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with dots in their keys, such as `kinds.species`, as a recipe has them."""
+    """Options with dots in their keys, such as `kinds.species`, as nested mappings."""
     from disentwine.errors import UsageError
 
     nested: dict[str, Any] = {}
@@ -130,6 +132,6 @@ def _nested(options: Mapping[str, Any]) -> dict[str, Any]:
         for parent in parents:
             place = place.setdefault(parent, {})
             if not isinstance(place, dict):
-                raise UsageError(f"{key}: '{parent}' holds a single value, not keys")
+                raise UsageError(f"{key}: '{parent}' has a single value, not keys")
         place[last] = value
     return nested

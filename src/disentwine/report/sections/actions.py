@@ -19,7 +19,7 @@ from disentwine.figures.actions import action_graphs, confusion_matrix
 from disentwine.figures.images import labelled_rows
 from disentwine.nn.images import evaluation_mode, to_unit_range
 from disentwine.report.context import Subject
-from disentwine.report.html import Picture, Section
+from disentwine.report.html import Image, Section
 from disentwine.report.text import number
 
 
@@ -133,7 +133,7 @@ def actions(subject: Subject) -> Section | None:
     return Section(
         "What actions do",
         text,
-        Picture(
+        Image(
             "actions",
             f"Images under {', '.join(model.actions)}",
             figures.to_png_bytes(figure),
@@ -156,7 +156,7 @@ def confusions(subject: Subject) -> Section | None:
     return Section(
         "Which action it was",
         text,
-        Picture(
+        Image(
             "confusion",
             "Heat map of true actions by retrieved ones",
             figures.to_png_bytes(figure),
@@ -175,7 +175,7 @@ def touched(subject: Subject) -> Section | None:
         "Above, how likely an action changes the codes of each place of the picture; below, how likely a "
         f"code after it (row) depends on a code before it (column). Means of {len(images)} images, the "
         "darker the likelier; to do nothing should touch nothing, and leave every code to itself.",
-        Picture(
+        Image(
             "touched",
             "Maps of where each action is felt, and matrices of which codes depend on which",
             figures.to_png_bytes(graphs_of(model, images)),
