@@ -31,7 +31,7 @@ PATIENCE = 60_000  # milliseconds; a machine may be busy, and a test that passes
 
 
 class Shifts(Model):
-    """Actions whose effect is known to the pixel: a picture moves to the right or to the left."""
+    """Actions with an exact effect: the image shifts to the right or to the left."""
 
     def __init__(self, *, image_shape: ImageShape) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Shifts(Model):
 
 
 def small_layered(pendulum: data.Pendulum) -> LayeredCausalVAE:
-    """Told what `for_data` would take ten seconds to learn: the graph, and who paints where."""
+    """With the graph and the masks of concepts given, which `for_data` would learn in ten seconds."""
     labels = pendulum.factors[pendulum.split["train"]]
     model = LayeredCausalVAE(
         image_shape=pendulum.image_shape,
@@ -77,13 +77,19 @@ def small_layered(pendulum: data.Pendulum) -> LayeredCausalVAE:
     return model
 
 
-@pytest.fixture(scope="module")
-def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
-    """A causal run good enough to be believed, a poor one, one without concepts, one with actions, one
-    with a codebook.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of the page run in one process, with one browser and one server."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("page"))
 
-    Made once, also where several processes share the tests. What stays no longer than a module: the
-    toy among the models, and the browser's event loop, in which no other could run.
+
+@pytest.fixture(scope="package")
+def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
+    """An accurate causal run, a poor one, one without concepts, one with actions, one with a codebook.
+
+    Made once, also for several test processes. The toy model and the browser, whose event loop blocks
+    all others, stay for the package: its tests are one group and run one after the other.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "page-runs"
@@ -106,7 +112,7 @@ def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
     del MODELS["shifts"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def address(page_runs: list[Path]) -> Iterator[str]:
     """Where the page is."""
     listener = listen("127.0.0.1", 0)
@@ -122,7 +128,7 @@ def address(page_runs: list[Path]) -> Iterator[str]:
     listener.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def run_ids(address: str) -> dict[str, str]:
     """The id of each run, by name."""
     with urlopen(f"{address}/api/runs") as answer:
@@ -155,7 +161,7 @@ def hold() -> Callable[..., Callable[..., None]]:
     return hold
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     """Debian's Chromium or Chrome; nothing is downloaded. In CI, to have none is a failure."""
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
