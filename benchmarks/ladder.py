@@ -1,15 +1,15 @@
-"""Hierarchies in our loop beside the usual one and pythae's: steps per second, interleaved in one run.
+"""Steps per second of hierarchical VAEs in our loop, a common one and pythae's, interleaved.
 
     python benchmarks/ladder.py [--rounds 6] [--seconds 5] [--batch 64 256]
     python benchmarks/ladder.py --pythae PYTHON --out results/ladder-throughput.json
 
-The first row is the MLP that pythae's VAE has by default (784-512-64 and back) as a ladder of one layer;
-the second is the five-layer ladder of the paper. The usual loop is that of `benchmarks/training.py`:
-float images, a shuffling DataLoader, default Adam. Batches of 64 are what both libraries take by
-default, of 256 what the study of ladders has. PYTHON is an interpreter that can import pythae, such
-as that of a virtual environment with `pip install pythae`; its own trainer is run on its own VAE, and
-without PYTHON it is left out. All see the MNIST training images (in DISENTWINE_DATA), each in a
-process of its own that works only while it is its turn, so that a busy machine slows all alike.
+The first row is the default MLP of pythae's VAE (784-512-64 and back) as a ladder VAE of one layer; the
+second is the five-layer ladder VAE of the paper. The common loop is that of `benchmarks/training.py`:
+float images, a shuffling DataLoader, default Adam. Batches of 64 are the default of both libraries, 256
+is used in the ladder study. PYTHON is an interpreter that can import pythae, such as that of a virtual
+environment with `pip install pythae`, which runs pythae's trainer on its VAE; without PYTHON pythae is
+left out. All train on MNIST (in DISENTWINE_DATA), each in its own process. The processes take turns,
+so that other load slows all alike.
 """
 
 from __future__ import annotations
@@ -28,28 +28,23 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from _timing import count_steps, usual_update
+
 LATENT = 64
 MODELS: dict[str, dict[str, Any]] = {
     "one layer": {"layers": (LATENT,), "hidden": (512,), "depth": 1, "batch_norm": False},
     "five layers": {},
 }
 Run = Callable[[float], int]
-"""Train for so many seconds, and answer with the number of updates."""
+"""Train for some seconds; returns the number of updates."""
 
 
 def repeating(update: Callable[[], None]) -> Run:
-    def run(seconds: float) -> int:
-        start, steps = time.perf_counter(), 0
-        while time.perf_counter() - start < seconds:
-            update()
-            steps += 1
-        return steps
-
-    return run
+    return lambda seconds: count_steps(update, seconds)[0]
 
 
 def ours(folder: Path, model: str, batch: int) -> Run:
-    """Updates of `fit`'s own loop."""
+    """Updates of the loop of `fit`."""
     from disentwine import data
     from disentwine.models import LadderVAE
     from disentwine.training.loop import keep_freed_memory
@@ -68,38 +63,16 @@ def ours(folder: Path, model: str, batch: int) -> Run:
 
 
 def usual(folder: Path, model: str, batch: int) -> Run:
-    """Updates of the loop that most public code has."""
-    import torch  # before disentwine, so that its threads wait as they do by default
-    from torch.utils.data import DataLoader, TensorDataset
-
-    from disentwine.core.model import Batch
+    """Updates of a common training loop."""
+    images = read(folder)  # imports torch before disentwine: its threads wait as they do by default
     from disentwine.models import LadderVAE
 
     network = LadderVAE(image_shape=(28, 28, 1), **MODELS[model])
-    loader = DataLoader(
-        TensorDataset(read(folder)), batch_size=batch, shuffle=True, num_workers=2, drop_last=True
-    )
-    optimiser = torch.optim.Adam(network.parameters(), lr=1e-4)
-    batches: Any = iter(())
-
-    def update() -> None:
-        nonlocal batches
-        try:
-            (x,) = next(batches)
-        except StopIteration:
-            batches = iter(loader)
-            (x,) = next(batches)
-        loss = network.loss(Batch(x, torch.zeros(len(x), 0))).total
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        loss.item()
-
-    return repeating(update)
+    return repeating(usual_update(network, images, batch=batch, learning_rate=1e-4, drop_last=True))
 
 
 def pythae(folder: Path, model: str, batch: int) -> Run:
-    """Updates of pythae's trainer, with the networks and settings that it has by default."""
+    """Updates of pythae's trainer, with its default networks and settings."""
     import torch
     from pythae.data.datasets import BaseDataset
     from pythae.models import VAE, VAEConfig
@@ -121,7 +94,7 @@ def pythae(folder: Path, model: str, batch: int) -> Run:
     loader = trainer.train_loader
 
     class Timed:
-        """Its loader, until the time is over."""
+        """Its loader for a limited time."""
 
         dataset = loader.dataset
         seconds, steps = 0.0, 0
@@ -215,7 +188,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--batch", type=int, nargs="+", default=[64, 256])
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
-    parser.add_argument("--out", type=Path, help="write what was found as JSON")
+    parser.add_argument("--out", type=Path, help="write the results to this JSON file")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -251,13 +224,13 @@ def main() -> None:
                 row = {"model": model, "batch": batch, "loop": loop}
                 rows.append({**row, "steps_per_second": found, "ours_is": ratio})
     if not options.pythae:
-        print("pythae was left out: --pythae names the Python that has it")
+        print("pythae was left out; name its interpreter with --pythae")
     if options.out:
         write(rows, options.out, pythae=options.pythae)
 
 
 def write(rows: list[dict[str, Any]], path: Path, *, pythae: str | None) -> None:
-    """What every loop reached in every round, and the median of how many times as fast ours was."""
+    """Write the rates of every loop in every round, and the median of our speed-up."""
     from disentwine.runs.checkpoint import versions
     from disentwine.runs.storage import write_atomically
 

@@ -1,8 +1,8 @@
-"""Our training loop beside the usual one: steps per second, interleaved in one run.
+"""Steps per second of our training loop and of a common one, interleaved in one run.
 
-The usual loop: float images, a shuffling DataLoader with 2 workers, default Adam, default memory
-layout and allocator. Both train the same VAE on the same Pendulum images, each in a process of its own
-that works only while it is its turn, so that a busy machine slows both alike.
+The common loop: float images, a shuffling DataLoader with 2 workers, default Adam, default memory
+layout and allocator. Both train the same VAE on the same Pendulum images, each in its own process. The
+processes take turns, so that other load slows both alike.
 
     [BATCH=64] python benchmarks/training.py [--rounds 6] [--seconds 5]
 """
@@ -13,16 +13,17 @@ import argparse
 import multiprocessing as mp
 import os
 import statistics
-import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
+
+from _timing import count_steps, usual_update
 
 BATCH = int(os.environ.get("BATCH", "64"))
 
 
 def ours(network: Any) -> Callable[[], None]:
-    """One update of `fit`'s own loop."""
+    """One update of the loop of `fit`."""
     from disentwine import VAE, data
     from disentwine.training.loop import keep_freed_memory
     from disentwine.training.options import TrainingOptions
@@ -40,49 +41,27 @@ def ours(network: Any) -> Callable[[], None]:
 
 
 def usual(network: Any) -> Callable[[], None]:
-    """One update of the loop that most public code has."""
+    """One update of a common training loop."""
     import torch  # before disentwine, so that its threads wait as they do by default
-    from torch.utils.data import DataLoader, TensorDataset
 
     from disentwine import VAE, data
-    from disentwine.core.model import Batch
 
     pendulum = data.Pendulum(size=64)
     images = torch.from_numpy(pendulum.images[pendulum.split["train"]])
     floats = images.permute(0, 3, 1, 2).float().div(255).contiguous()
-    loader = DataLoader(TensorDataset(floats), batch_size=BATCH, shuffle=True, num_workers=2)
     model = VAE.for_data(pendulum, network=network)
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
-    batches: Any = iter(())
-
-    def update() -> None:
-        nonlocal batches
-        try:
-            (x,) = next(batches)
-        except StopIteration:
-            batches = iter(loader)
-            (x,) = next(batches)
-        loss = model.loss(Batch(x, torch.zeros(len(x), 0))).total
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        loss.item()
-
-    return update
+    return usual_update(model, floats, batch=BATCH, learning_rate=1e-3)
 
 
 def work(pipe: Connection, build: Callable[[Any], Callable[[], None]], network: str) -> None:
-    """Build a loop, then run it for as many seconds as each message asks, answering with its rate."""
+    """Build a loop, then run it for the seconds of each message and send its rate."""
     update = build(network)
     for _ in range(5):
         update()
     pipe.send("ready")
     while (seconds := pipe.recv()) is not None:
-        start, steps = time.perf_counter(), 0
-        while time.perf_counter() - start < seconds:
-            update()
-            steps += 1
-        pipe.send(steps / (time.perf_counter() - start))
+        steps, spent = count_steps(update, seconds)
+        pipe.send(steps / spent)
 
 
 def compare(network: str, *, rounds: int, seconds: float) -> tuple[list[float], list[float]]:
@@ -96,9 +75,9 @@ def compare(network: str, *, rounds: int, seconds: float) -> tuple[list[float], 
         pipes.append(here)
     rates: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
-        for pipe, kept in zip(pipes, rates, strict=True):
+        for pipe, found in zip(pipes, rates, strict=True):
             pipe.send(seconds)
-            kept.append(pipe.recv())
+            found.append(pipe.recv())
     for pipe in pipes:
         pipe.send(None)
     return rates

@@ -283,7 +283,7 @@ def test_scores_are_told_where_pictures_cannot_be_kept(command: Any, tiny_run: P
     answer = command("evaluate", tiny_run, "--metrics", "mig")
     assert answer.code == 0, answer.err
     assert "mig" in answer.out
-    assert "picture:" not in answer.out
+    assert "image:" not in answer.out
     assert "cannot write runs/tiny/figures" in answer.err
 
 

@@ -23,7 +23,7 @@ from disentwine.metrics.disentanglement.sap import sap
 from disentwine.metrics.images import reconstruction_error
 from disentwine.metrics.registry import METRICS
 from disentwine.models import MODELS
-from disentwine.report.sections.latents import knowledge
+from disentwine.report.sections.latents import mutual_information
 from disentwine.report.text import number
 from disentwine.testing import small_grid
 from disentwine.training.options import TrainingOptions
@@ -171,11 +171,11 @@ def test_a_map_of_what_units_know_tells_what_chance_gives_a_cell(metric: str, na
     scores = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=[metric]).scores
     found = Evaluation("test", np.arange(200), scores, codes, None)
     subject: Any = SimpleNamespace(found=found, counted_by_divergence=False, alive=np.array([True]))
-    section, score = knowledge(subject), found.score(name)
+    section, score = mutual_information(subject), found.score(name)
     assert section is not None
     assert score is not None
     chance = number(float(score.details["matrix_noise_floor"]))
-    assert f"Chance alone gives {chance} on average." in section.text
+    assert f"The chance level is {chance}." in section.text
     assert "Shown are" not in section.text
 
 
@@ -184,11 +184,11 @@ def test_a_map_of_many_units_says_which_are_shown() -> None:
     codes, v = rng.normal(size=(200, 50)), rng.integers(0, 4, (200, 2)).astype(float)
     scores = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=["mig"]).scores
     found = Evaluation("test", np.arange(200), scores, codes, None)
-    section = knowledge(
+    section = mutual_information(
         cast(Any, SimpleNamespace(found=found, counted_by_divergence=False, alive=np.array([True])))
     )
     assert section is not None
-    assert "Shown are 40 of 50, those that know most of each factor." in section.text
+    assert "Shown are the 40 of 50 latents that are most informative." in section.text
 
 
 def partly_labelled(*shares: float, n: int = 100) -> tuple[np.ndarray, list[Factor]]:

@@ -1,4 +1,4 @@
-"""The command: one file a verb."""
+"""The disentwine command; one module per verb."""
 
 from __future__ import annotations
 
@@ -46,23 +46,23 @@ app.add_typer(data_app, name="data")
 
 
 def main() -> None:
-    """Run the command; errors that a user can mend are one message and an exit code."""
-    # Classifiers that metrics fit end at their most iterations; scikit-learn says so in nine lines each.
-    for told in (".*(did not|failed to) converge", "The number of unique classes"):
-        warnings.filterwarnings("ignore", message=told, module="sklearn")
+    """Run the command; errors that a user can fix are one message and an exit code."""
+    # Classifiers of metrics stop at their iteration limit; scikit-learn warns in nine lines each.
+    for message in (".*(did not|failed to) converge", "The number of unique classes"):
+        warnings.filterwarnings("ignore", message=message, module="sklearn")
     try:
         app()
     except DisentwineError as error:
         print(f"disentwine: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except SystemExit as end:
-        if end.code == CTRL_C:  # as typer ends it, without a word
+        if end.code == CTRL_C:  # typer exits without a message
             print("disentwine: stopped", file=sys.stderr)
         raise
     except BrokenPipeError:
         sys.exit(141)
     except OSError as error:
-        remedy = "check the name, that you may read and write there, and that the disk has room"
+        remedy = "check the name, the read and write permissions, and the free disk space"
         print(f"disentwine: {error}; {remedy}", file=sys.stderr)
         sys.exit(1)
     except (MemoryError, RuntimeError) as error:

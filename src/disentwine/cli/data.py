@@ -97,7 +97,7 @@ def print_factors(dataset: Dataset) -> None:
             )
         )
     if rows:
-        columns = ("name", "kind", "unit", ">least", ">most", "values", ">without label")
+        columns = ("name", "kind", "unit", ">minimum", ">maximum", "values", ">unlabelled")
         print_table("factors", columns, rows)
 
 
@@ -134,6 +134,6 @@ def _nested(options: Mapping[str, Any]) -> dict[str, Any]:
         for parent in parents:
             place = place.setdefault(parent, {})
             if not isinstance(place, dict):
-                raise UsageError(f"{key}: '{parent}' holds a single value, not keys")
+                raise UsageError(f"{key}: '{parent}' has a single value, not keys")
         place[last] = value
     return nested

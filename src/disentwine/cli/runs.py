@@ -1,4 +1,4 @@
-"""Report; runs."""
+"""disentwine report and disentwine runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 def runs(
-    folder: Annotated[Path, typer.Argument(help="Where to look.")] = Path("runs"),
+    folder: Annotated[Path, typer.Argument(help="Folder of runs.")] = Path("runs"),
 ) -> None:
     """List the runs in a folder: model, data, state, best validation loss."""
     from disentwine.cli._tables import print_runs
@@ -27,12 +27,12 @@ def report(
         bool,
         typer.Option(
             "--effects",
-            help="Also show which concepts interventions move, read back from do-images by a "
-            "network that is trained for it: about half a minute more.",
+            help="Also measure the effects of interventions with a concept probe, which takes "
+            "about half a minute to train.",
         ),
     ] = False,
 ) -> None:
-    """Write a run's report anew: also for one that is still training."""
+    """Regenerate report.html of a run; also while it is training."""
     from disentwine.report import write_report
     from disentwine.runs.run import load_run
 

@@ -1,4 +1,4 @@
-"""disentwine serve: the page on which runs are tried out."""
+"""disentwine serve: the interactive explorer."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import typer
 
 def serve(
     runs: Annotated[list[Path], typer.Argument(help="Run folders.")],
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Open a page on which anyone moves a cause and sees the effect."""
+    """Start the interactive explorer of runs: a local web page."""
     from disentwine.errors import UsageError
 
     try:

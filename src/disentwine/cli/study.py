@@ -1,4 +1,4 @@
-"""disentwine study: a paper's table, re-run beside the published numbers."""
+"""disentwine study: reproduce the table of a paper."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Profile(StrEnum):
 
 def study(
     name: Annotated[str, typer.Argument(help="Name of the study; omit to list them.")] = "",
-    # Options take one value: of `--seeds 0 1 2` the rest arrives here.
+    # Options take one value: the rest of `--seeds 0 1 2` arrives here.
     more_seeds: Annotated[
         list[int] | None,
         typer.Argument(metavar="seeds", help="Further seeds, as in --seeds 0 1 2."),
@@ -35,8 +35,8 @@ def study(
         int | None,
         typer.Option(
             min=1,
-            help="Number of stages to train, most informative first; the study's guide in docs/ "
-            "lists them. Defaults to the study's own number.",
+            help="Number of stages to train, most informative first. "
+            "Defaults to the study's own number.",
         ),
     ] = None,
     no_train: Annotated[
@@ -47,7 +47,7 @@ def study(
     """Reproduce the table of a paper; an interrupted study continues when run again.
 
     Results are written after every stage and on interruption. A trial with a record is not trained
-    again: delete <study>/trials/*.json and its run folder to repeat it.
+    again; delete <study>/trials/*.json and its run folder to repeat it.
     """
     from disentwine.cli._tables import print_table
     from disentwine.errors import UsageError, did_you_mean
@@ -74,7 +74,7 @@ def study(
     for table in written.tables:
         headings = (table.headings[0], *(f">{heading}" for heading in table.headings[1:]))
         print_table(table.title, headings, table.lines)
-    print("published numbers stand in square brackets; ± is the spread over seeds")
+    print("published numbers are in square brackets, ± is the standard deviation over seeds")
     if profile == Profile.smoke:
         print("smoke profile: these numbers do not describe the systems")
     print(f"results: {written.results}\npage: {written.page}\n{written.minutes:.1f} minutes")

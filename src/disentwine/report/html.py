@@ -1,4 +1,4 @@
-"""From sections to one self-contained page."""
+"""Sections of a report as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Table:
-    """Arguments:
-    columns: their names; those with a leading ">" hold numbers and are aligned to the right.
-    rows: one text for each column.
+    """A table of texts.
+
+    Arguments:
+        columns: headings; columns with a leading ">" have numbers and are right-aligned.
+        rows: one text for each column.
     """
 
     columns: Row
@@ -24,11 +26,13 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Picture:
-    """Arguments:
-    name: of its file, without the ending.
-    alt: what it shows, for those who cannot see it.
-    png: its bytes.
+class Image:
+    """A PNG image of a section.
+
+    Arguments:
+        name: of its file, without suffix.
+        alt: alternative text.
+        png: content of the file.
     """
 
     name: str
@@ -38,19 +42,19 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """One thing that a report shows; every text is plain and escaped when written.
+    """A section of a report; texts are plain and are escaped in the page.
 
     Arguments:
         title: its heading.
-        text: a sentence or two on how to read it.
-        picture: shown below the text.
-        table: shown below the picture.
-        code: shown as it is, below the table.
+        text: one or two sentences on how to read it.
+        image: shown below the text.
+        table: shown below the image.
+        code: shown verbatim below the table.
     """
 
     title: str
     text: str = ""
-    picture: Picture | None = None
+    image: Image | None = None
     table: Table | None = None
     code: str = ""
 
@@ -75,8 +79,8 @@ def _section(section: Section) -> str:
     parts = [f"<h2>{escape(section.title)}</h2>"]
     if section.text:
         parts.append(f"<p>{escape(section.text)}</p>")
-    if section.picture is not None:
-        parts.append(_picture(section.picture))
+    if section.image is not None:
+        parts.append(_image(section.image))
     if section.table is not None:
         parts.append(_table(section.table))
     if section.code:
@@ -84,12 +88,12 @@ def _section(section: Section) -> str:
     return "<section>\n" + "\n".join(parts) + "\n</section>"
 
 
-def _picture(picture: Picture) -> str:
-    # A PNG holds its size at bytes 16 to 24; pages are laid out before images are decoded.
-    width, height = (pixels // 2 for pixels in struct.unpack(">II", picture.png[16:24]))
-    source = base64.b64encode(picture.png).decode()
+def _image(image: Image) -> str:
+    # A PNG has its size in bytes 16 to 24; pages are laid out before images are decoded.
+    width, height = (pixels // 2 for pixels in struct.unpack(">II", image.png[16:24]))
+    source = base64.b64encode(image.png).decode()
     return (
-        f'<figure><img width="{width}" height="{height}" alt="{escape(picture.alt)}" '
+        f'<figure><img width="{width}" height="{height}" alt="{escape(image.alt)}" '
         f'src="data:image/png;base64,{source}"></figure>'
     )
 

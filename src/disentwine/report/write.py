@@ -41,8 +41,8 @@ def write_report(
     context = Subject(run, chosen, found)
     sections = [section for make in SECTIONS if (section := make(context)) is not None]
     for section in sections:
-        if section.picture is not None:
-            write_atomically(run.figures / f"{section.picture.name}.png", section.picture.png)
+        if section.image is not None:
+            write_atomically(run.figures / f"{section.image.name}.png", section.image.png)
     page = run.path / "report.html"
     html = write_page(
         title=context.title, badge=context.badge, summary=context.summary, sections=sections

@@ -1,4 +1,4 @@
-"""The application: routes, errors as sentences, and the page."""
+"""ASGI application of the explorer: routes, error answers, page files."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from disentwine.serve.uploads import Uploads
 from disentwine.serve.worker import BusyError, SupersededError, Worker
 
 PATIENCE = 2.0
-"""Seconds that a request for the model may have to wait for others before it is sent away."""
+"""Seconds that a request may wait for others before it is refused."""
 
-ABOUT = "Move a cause, and see the picture that would have been. Pictures are PNG data URLs."
+ABOUT = "Counterfactual images under interventions. Images are PNG data URLs."
 
 
 def create_app(
@@ -35,13 +35,13 @@ def create_app(
     waiting: int = 32,
     seconds: float = 10.0,
 ) -> ASGIApp:
-    """The explorer of some runs, ready for any ASGI server.
+    """The explorer of some runs as an ASGI application.
 
     Arguments:
         paths: run folders.
-        host: the address it will be bound to, which decides what names it answers to.
-        waiting: how many requests may wait for the model.
-        seconds: how long one may take.
+        host: the address it is bound to, which decides the host names it accepts.
+        waiting: maximum number of requests that wait for the model.
+        seconds: maximum duration of a request.
     """
     state = ServerState(
         registry=RunRegistry(map(Path, paths)),
@@ -56,7 +56,7 @@ def create_app(
         state.models.stop()
         state.disk.stop()
 
-    # The usual pages of documentation load scripts from elsewhere; ours works without a network.
+    # The default API docs of FastAPI load scripts from the network; ours do not.
     app = FastAPI(
         title="disentwine", description=ABOUT, docs_url=None, redoc_url=None, lifespan=lifespan
     )
@@ -69,7 +69,7 @@ def create_app(
 
 
 def host_names() -> list[str]:
-    """What others on the network may call this machine."""
+    """Names of this machine in the network."""
     name = socket.gethostname()
     return [name, f"{name}.local"]
 
@@ -79,20 +79,20 @@ def _docs(request: Request) -> Response:
 
 
 def _file(name: str) -> Response:
-    """A file of the page, in its newest state."""
+    """A file of the page, not cached by the browser."""
     files = page_files()
-    wanted = name.removeprefix("page/") or INDEX
-    if wanted not in files:
+    path = name.removeprefix("page/") or INDEX
+    if path not in files:
         return JSONResponse({"detail": "there is no such page"}, 404)
     headers = {"Cache-Control": "no-cache"}
-    return Response(files[wanted].read_bytes(), media_type=media_type(wanted), headers=headers)
+    return Response(files[path].read_bytes(), media_type=media_type(path), headers=headers)
 
 
 def _answer_errors(app: FastAPI) -> None:
-    """Every refusal is {"detail": "one clear sentence"}."""
+    """Answer every error with {"detail": "one sentence"}."""
 
     def answer(status: int, error: object, **headers: str) -> Response:
-        # A lone surrogate, which JSON may hold, has no bytes.
+        # JSON may have a lone surrogate, which cannot be encoded.
         detail = str(error).encode("utf-8", "replace").decode()
         return JSONResponse({"detail": detail}, status, headers)
 
@@ -114,7 +114,7 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def fault(_: Request, error: Exception) -> Response:
-        return answer(500, "a fault of the server: its terminal says which")
+        return answer(500, "internal server error; see the terminal of the server")
 
     @app.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> Response:
@@ -122,7 +122,7 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        # What was sent is not sent back: it may be huge, or hold numbers that JSON cannot tell.
+        # The input is not sent back: it may be huge or have numbers that JSON cannot encode.
         problems = error.errors()
         first = problems[0]
         place = ".".join(str(part)[:80] for part in first["loc"][1:6]) or str(first["loc"][0])

@@ -1,4 +1,4 @@
-"""What is known of a run without asking its model anything about an image."""
+"""Details of a run: description, graphs, scores, training losses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_ROWS = 500
 
 
 def describe(served: ServedRun, loaded_run: LoadedRun) -> RunDetails:
-    """All that the page needs to lay itself out."""
+    """All details that the page needs for its layout."""
     model, dataset = loaded_run.model, loaded_run.dataset
     return RunDetails(
         **served.summary().model_dump(),
@@ -45,7 +45,7 @@ def describe(served: ServedRun, loaded_run: LoadedRun) -> RunDetails:
 
 
 def learnt_graph(graph: Graph) -> GraphAnswer:
-    """A model's graph, with how strong and how sure each edge is."""
+    """The learnt graph of a model, with weight and confidence of each edge."""
     place = {name: i for i, name in enumerate(graph.names)}
     edges = [
         Edge(
@@ -62,13 +62,13 @@ def learnt_graph(graph: Graph) -> GraphAnswer:
 
 
 def true_graph(graph: nx.DiGraph) -> GraphAnswer:
-    """A data set's graph, of which only the edges are known."""
+    """The true graph of a data set, without weights."""
     edges = [Edge(source=a, target=b, weight=None, confidence=None) for a, b in graph.edges]
     return GraphAnswer(nodes=list(graph.nodes), edges=edges)
 
 
 def stored_scores(run: Run) -> list[ScoreAnswer]:
-    """The scores that a study or an evaluation has kept in the run folder."""
+    """The scores that an evaluation has stored in the run folder."""
     return [_score(score) for score in kept_scores(run)]
 
 
@@ -93,8 +93,8 @@ def training(served: ServedRun, after: int) -> TrainingAnswer:
     """The losses of a run so far, at most `MOST_ROWS` of them.
 
     Arguments:
-        entry: the run.
-        after: only what was recorded later than this step.
+        served: the run.
+        after: only records of later steps than this one.
     """
     try:
         run = served.reread()
@@ -115,7 +115,7 @@ def training(served: ServedRun, after: int) -> TrainingAnswer:
 
 
 def _is_record(line: Any) -> bool:
-    """Whether a line of a log, which somebody may have edited, says of what it is, and when."""
+    """Whether a line of a log, which may have been edited by hand, has a kind and a step."""
     return (
         isinstance(line, dict)
         and isinstance(line.get("kind"), str)
@@ -124,15 +124,16 @@ def _is_record(line: Any) -> bool:
 
 
 def _thinned(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """An even choice of each kind of record, first and last kept: validations are few."""
+    """Evenly spaced records of each kind, with the first and the last: validations are few."""
     kinds = {record["kind"] for record in records}
-    kept: set[int] = set()
+    chosen: set[int] = set()
     for kind in kinds:
         places = np.array([i for i, record in enumerate(records) if record["kind"] == kind])
         most = min(len(places), MOST_ROWS // len(kinds))
-        kept.update(places[np.linspace(0, len(places) - 1, most).round().astype(int)].tolist())
-    return [records[i] for i in sorted(kept)]
+        chosen.update(places[np.linspace(0, len(places) - 1, most).round().astype(int)].tolist())
+    return [records[i] for i in sorted(chosen)]
 
 
 def json_safe(value: Any) -> float | str | None:
+    """A value of a log as JSON has it: numbers, or text."""
     return number(value) if isinstance(value, int | float) else str(value)

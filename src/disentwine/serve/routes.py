@@ -1,4 +1,4 @@
-"""The routes of the API, each a few lines: find the run, compute in a thread, answer."""
+"""Routes of the HTTP API."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from disentwine.serve.uploads import Uploads, thumbnail
 from disentwine.serve.worker import Worker
 
 LOADING_SECONDS = 120.0
-"""How long the first request of a run may take, while its data set is drawn or read."""
+"""Maximum duration of the first request of a run, which loads its data set."""
 
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class ServerState:
-    """Arguments:
-    library: the runs.
-    models: computes with networks.
-    disk: reads runs, logs and pictures, so that sliders need not wait for files.
-    uploads: pictures that were sent.
+    """State of the server.
+
+    Arguments:
+        registry: the runs.
+        models: worker that computes with networks.
+        disk: worker that reads runs, logs and images, so that sliders do not wait for files.
+        uploads: uploaded images.
     """
 
     registry: RunRegistry
@@ -46,13 +48,13 @@ class RunRequest:
     path: str
 
     def encode(self, image: str) -> EncodedImage:
-        """What is known of an image; called in the thread of the models."""
+        """The encoded image; called in the thread of the models."""
         return self.loaded_run.encode(image, self.state.uploads.read)
 
     async def compute(
         self, work: Callable[[], Answer], client: s.ClientSequence | None = None
     ) -> Answer:
-        """Compute in the thread of the models; of one client's turns only the newest counts."""
+        """Compute in the thread of the models; only the newest request of a client is kept."""
         if client is None or client.client is None:
             return await self.state.models.run(work)
         key = (client.client, self.path)
@@ -75,9 +77,9 @@ async def run_request(run: str, request: Request) -> RunRequest:
 
 def client_sequence(
     x_client: Annotated[
-        str | None, Header(max_length=80, description="A random name of the asker.")
+        str | None, Header(max_length=80, description="A random name of the client.")
     ] = None,
-    x_sequence: Annotated[int, Header(ge=0, description="Counts its requests.")] = 0,
+    x_sequence: Annotated[int, Header(ge=0, description="Number of the request, increasing.")] = 0,
 ) -> s.ClientSequence:
     return s.ClientSequence(client=x_client, sequence=x_sequence)
 
@@ -88,8 +90,8 @@ Sequence = Annotated[s.ClientSequence, Depends(client_sequence)]
 REFUSALS: dict[int | str, dict[str, Any]] = {
     404: {"model": s.Problem, "description": "No such run, image or capability."},
     409: {"model": s.Problem, "description": "A newer request of the same client waits."},
-    422: {"model": s.Problem, "description": "What is wrong with the request."},
-    503: {"model": s.Problem, "description": "Too much waits: ask again after Retry-After."},
+    422: {"model": s.Problem, "description": "The request is invalid; detail says why."},
+    503: {"model": s.Problem, "description": "Too many requests: repeat after Retry-After."},
 }
 router = APIRouter(prefix="/api", responses=REFUSALS)
 
@@ -102,7 +104,7 @@ async def health(state: Explorer) -> s.Health:
 
 @router.get("/runs")
 async def runs(state: Explorer) -> list[s.RunSummary]:
-    """The runs that are served, and what each can do."""
+    """The served runs and their capabilities."""
     return [
         await state.disk.run(served.summary, seconds=LOADING_SECONDS)
         for served in state.registry.runs.values()
@@ -111,7 +113,7 @@ async def runs(state: Explorer) -> list[s.RunSummary]:
 
 @router.get("/runs/{run}")
 async def run(request: Requested) -> s.RunDetails:
-    """Concepts, codes, actions and graphs of one run."""
+    """Concepts, latents, actions and graphs of a run."""
     return await request.compute(lambda: details.describe(request.served, request.loaded_run))
 
 
@@ -121,7 +123,7 @@ async def images(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     count: Annotated[int, Query(ge=1, le=100)] = 24,
 ) -> list[s.Thumbnail]:
-    """Some held-out images, always in the same random order."""
+    """Held-out images in a fixed random order."""
     return await request.compute(lambda: explore.thumbnails(request.loaded_run, offset, count))
 
 
@@ -140,9 +142,9 @@ async def images(
 async def upload(
     request: Request,
     state: Explorer,
-    run: Annotated[str, Query(max_length=40, description="The run that will look at it.")],
+    run: Annotated[str, Query(max_length=40, description="The run that uses the image.")],
 ) -> s.Thumbnail:
-    """Send a PNG or JPEG of at most 4 MB; it is kept in memory for a while."""
+    """Upload a PNG or JPEG of at most 4 MB; it is kept in memory for a limited time."""
     content = await request.body()
     loaded_run = (await run_request(run, request)).loaded_run
 
@@ -155,7 +157,7 @@ async def upload(
 
 @router.get("/runs/{run}/images/{image}")
 async def image(request: Requested, image: str) -> s.ImageAnswer:
-    """An image, its reconstruction, its concepts and its code."""
+    """An image, its reconstruction, its concepts and its latents."""
     return await request.compute(
         lambda: explore.describe_image(request.loaded_run, request.encode(image))
     )
@@ -163,7 +165,7 @@ async def image(request: Requested, image: str) -> s.ImageAnswer:
 
 @router.post("/runs/{run}/do")
 async def do(request: Requested, body: s.DoRequest, client: Sequence) -> s.DoAnswer:
-    """The picture that would have been, had concepts been different."""
+    """The counterfactual image under an intervention."""
     return await request.compute(
         lambda: explore.intervene(request.loaded_run, request.encode(body.image), body.do), client
     )
@@ -171,7 +173,7 @@ async def do(request: Requested, body: s.DoRequest, client: Sequence) -> s.DoAns
 
 @router.post("/runs/{run}/sweep")
 async def sweep(request: Requested, body: s.SweepRequest, client: Sequence) -> s.SweepAnswer:
-    """One concept over its training range, as a film strip."""
+    """Counterfactual images of one concept over its training range."""
     return await request.compute(
         lambda: explore.sweep(
             request.loaded_run, request.encode(body.image), body.concept, body.do, body.count
@@ -184,7 +186,7 @@ async def sweep(request: Requested, body: s.SweepRequest, client: Sequence) -> s
 async def traverse(
     request: Requested, body: s.TraverseRequest, client: Sequence
 ) -> s.TraverseAnswer:
-    """The image that belongs to a code of which some numbers were changed."""
+    """The image decoded after some latents were changed."""
     return await request.compute(
         lambda: explore.traverse(request.loaded_run, request.encode(body.image), body.latents),
         client,
@@ -193,7 +195,7 @@ async def traverse(
 
 @router.post("/runs/{run}/sample")
 async def sample(request: Requested, body: s.SampleRequest) -> s.SampleAnswer:
-    """New images, also from a world in which concepts are set."""
+    """Sampled images, also under an intervention."""
     return await request.compute(
         lambda: explore.sample(request.loaded_run, body.count, body.do, body.seed)
     )
@@ -201,7 +203,7 @@ async def sample(request: Requested, body: s.SampleRequest) -> s.SampleAnswer:
 
 @router.post("/runs/{run}/apply")
 async def apply(request: Requested, body: s.ApplyRequest, client: Sequence) -> s.ApplyAnswer:
-    """The picture after each of some actions, one upon the other."""
+    """The image after each action of a sequence."""
     return await request.compute(
         lambda: actions.apply(request.loaded_run, request.encode(body.image), body.actions), client
     )
@@ -209,7 +211,7 @@ async def apply(request: Requested, body: s.ApplyRequest, client: Sequence) -> s
 
 @router.post("/runs/{run}/retrieve")
 async def retrieve(request: Requested, body: s.RetrieveRequest) -> s.RetrieveAnswer:
-    """Which action made one picture of another, the most probable first."""
+    """Infer the action between two images; the most probable first."""
     return await request.compute(
         lambda: actions.retrieve(
             request.loaded_run, request.encode(body.before), request.encode(body.after)
@@ -219,7 +221,7 @@ async def retrieve(request: Requested, body: s.RetrieveRequest) -> s.RetrieveAns
 
 @router.get("/runs/{run}/scores")
 async def scores(state: Explorer, run: str) -> list[s.ScoreAnswer]:
-    """What was measured of a run, where scores were kept in its folder."""
+    """The scores stored in the run folder."""
     served = state.registry.find(run)
     return await state.disk.run(lambda: details.stored_scores(served.run))
 

@@ -1,4 +1,4 @@
-"""Served runs, reloaded while training; strip absolute paths from messages."""
+"""Served runs, reloaded while they train; absolute paths removed from messages."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from disentwine.serve.loaded_run import LoadedRun, MissingError
 from disentwine.serve.schema import RunSummary
 
 ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/[^/\s:;,'\"()]+)+")
-"""A path from the root, but not one of an address on the web."""
+"""An absolute path, but not that of a URL."""
 
 
 def as_path(text: Any) -> PurePath | None:
-    """A text that is a path from the root, of this system or of Windows, as one.
+    """A text that is an absolute path, of this system or of Windows; None for other texts.
 
     >>> as_path("/home/ann smith/photos").name, as_path("photos"), as_path(r"C:\\photos").name
     ('photos', None, 'photos')
@@ -40,7 +40,7 @@ def as_path(text: Any) -> PurePath | None:
 
 
 def paths_in(value: Any) -> list[PurePath]:
-    """All paths from the root among texts in mappings and lists."""
+    """All absolute paths among texts in mappings and lists."""
     if isinstance(value, Mapping):
         return [path for item in value.values() for path in paths_in(item)]
     if isinstance(value, list | tuple):
@@ -50,7 +50,7 @@ def paths_in(value: Any) -> list[PurePath]:
 
 
 def basename_paths(value: Any) -> Any:
-    """The same, with the last name of every path from the root in its place.
+    """A value with every absolute path replaced by its last name.
 
     >>> basename_paths({"name": "folder", "path": "/home/ann/photos"})
     {'name': 'folder', 'path': 'photos'}
@@ -64,11 +64,11 @@ def basename_paths(value: Any) -> Any:
 
 
 def redact_paths(text: str, known: Iterable[PurePath] = ()) -> str:
-    """A text with the last name of every path from the root in its place.
+    """A text with every absolute path replaced by its last name.
 
     Arguments:
-        text: what is told.
-        known: paths that may be in it, also such as no pattern tells where they end.
+        text: such as an error message.
+        known: paths that may be in it; needed for paths with spaces.
 
     >>> redact_paths("/a b/c: no such folder; see https://x.org/y", [PurePosixPath("/a b/c")])
     'c: no such folder; see https://x.org/y'
@@ -83,30 +83,30 @@ def redact_paths(text: str, known: Iterable[PurePath] = ()) -> str:
 
 
 FRESH_SECONDS = 1.0
-"""How long a run's weights are believed to be the newest."""
+"""Seconds after which newer weights of a training run are looked for."""
 
 
 class DatasetCache:
-    """Data sets, shared between the runs that learnt from the same, and let go with the last of them."""
+    """Data sets shared between runs, released with the last run that uses them."""
 
     def __init__(self) -> None:
-        self._kept: WeakValueDictionary[str, Dataset] = WeakValueDictionary()
+        self._datasets: WeakValueDictionary[str, Dataset] = WeakValueDictionary()
 
     def find(self, run: Run) -> Dataset:
-        """The data set of a run; an error says why it is not at hand."""
+        """The data set of a run; an error says why it is not available."""
         key = json.dumps(run.recipe.data, sort_keys=True)
-        dataset = self._kept.get(key)
+        dataset = self._datasets.get(key)
         if dataset is None:
-            dataset = self._kept[key] = run.dataset
+            dataset = self._datasets[key] = run.dataset
         return dataset
 
 
 class ServedRun:
-    """One run that is served.
+    """A run of the server.
 
     Arguments:
         path: the run folder.
-        shelf: where its data set is found.
+        datasets: the cache of data sets.
     """
 
     def __init__(self, path: Path, datasets: DatasetCache) -> None:
@@ -127,7 +127,7 @@ class ServedRun:
 
     @property
     def finished(self) -> bool:
-        """Whether its training is; not where that cannot be read, so that others are listed still."""
+        """Whether its training is finished; False if its status cannot be read."""
         try:
             return self.run.finished
         except DisentwineError:
@@ -135,14 +135,14 @@ class ServedRun:
 
     @property
     def stale(self) -> bool:
-        """Whether it is time to look for newer weights; a finished run has its last."""
+        """Whether to look for newer weights; never for a finished run."""
         self.reset_if_replaced()
         if self.loaded_run is None:
             return True
         return not self._settled and time.monotonic() - self._loaded_at > FRESH_SECONDS
 
     def reset_if_replaced(self) -> None:
-        """Forget what is known of a run if another was trained in its folder since."""
+        """Reset the state if another run was trained in the folder since."""
         now = folder_identity(self.path)
         if now is None or now == self._identity:
             return
@@ -155,11 +155,9 @@ class ServedRun:
         self._saved, self._settled, self._known = [], False, []
 
     def load(self) -> LoadedRun:
-        """Load the weights, or newer ones where training has saved some."""
+        """Load the weights, or newer ones if training has saved some."""
         self._loaded_at = time.monotonic()
-        began = folder_identity(
-            self.path
-        )  # another run may come into the folder while this one is read
+        began = folder_identity(self.path)  # the run may be replaced while it is read
         settled = self.finished
         saved = checkpoint_steps(self.run.checkpoints)
         if self.loaded_run is not None and saved == self._saved:
@@ -171,7 +169,7 @@ class ServedRun:
                 raise MissingError(f"{self.name} has no checkpoint yet: let it train for a while")
             model, step = _built(run), run.checkpoint.step
         except (DisentwineError, MissingError) as error:
-            # Training may have removed it between the listing and the reading, or somebody the folder.
+            # Training may have removed the checkpoint since, or a user the folder.
             if self.loaded_run is not None:
                 return self.loaded_run
             raise MissingError(self.redact_paths(error)) from error
@@ -185,25 +183,27 @@ class ServedRun:
         return self.loaded_run
 
     def reread(self) -> Run:
-        """The run as it is on disk now."""
+        """The run as it is on disk."""
         if not self.path.is_dir():
-            raise MissingError(f"{self.name}: its folder is gone; bring it back, or serve it anew")
+            raise MissingError(
+                f"{self.name}: its folder is gone; restore it, or restart the server"
+            )
         return Run(self.path)
 
     def redact_paths(self, error: Exception) -> str:
-        """What an error says, but not where on this machine: visitors may be strangers."""
+        """The message of an error without absolute paths, which visitors must not see."""
         return redact_paths(str(error), [self.path, *paths_in(asdict(self.run.recipe))])
 
     def _data(self, run: Run) -> tuple[Dataset | None, str]:
-        """Its data set, or why there is none: pictures that are sent can be looked at without."""
+        """Its data set, or the reason why it is unavailable; uploads work without it."""
         try:
             return self.datasets.find(run), ""
         except DisentwineError as error:
-            warn(f"{self.name}: its data are not at hand, only pictures that are sent: {error}")
+            warn(f"{self.name}: its data set is not available, only uploaded images: {error}")
             return None, self.redact_paths(error)
 
     def summary(self) -> RunSummary:
-        """What the list of runs says of it."""
+        """Its entry in the list of runs."""
         self.reset_if_replaced()
         recipe = self.run.recipe
         simulated = DATASETS.get(recipe.data["name"])
@@ -219,7 +219,7 @@ class ServedRun:
         )
 
     def _capabilities(self) -> list[str]:
-        """What its model can do; nothing is known before the first checkpoint."""
+        """Capabilities of its model; empty before the first checkpoint."""
         if not self._known:
             try:
                 model = self.loaded_run.model if self.loaded_run else _built(Run(self.path))
@@ -231,7 +231,7 @@ class ServedRun:
 
 
 def folder_identity(path: Path) -> tuple[int, int] | None:
-    """What tells a run from another one in the same folder: its recipe is written once."""
+    """Identity of the recipe file, which is written once: it changes if the run is replaced."""
     try:
         recipe = (path / RECIPE).stat()
     except OSError:
@@ -240,14 +240,14 @@ def folder_identity(path: Path) -> tuple[int, int] | None:
 
 
 def _built(run: Run) -> Model:
-    """The model of a run; what it draws for weights that are then replaced disturbs nobody."""
-    _ = run.checkpoint  # reading it takes longest, and draws nothing
+    """The model of a run; its random initial weights do not change the global generator."""
+    _ = run.checkpoint  # reading it takes longest and needs no random numbers
     with GENERATOR:
         return run.model
 
 
 class RunRegistry:
-    """All runs that are served, by an id that tells nothing of where they are.
+    """All served runs, by an id that does not reveal their folders.
 
     Arguments:
         paths: run folders.
@@ -257,9 +257,9 @@ class RunRegistry:
         datasets = DatasetCache()
         self.runs = {served.id: served for served in (ServedRun(path, datasets) for path in paths)}
         for served in self.runs.values():
-            _ = served.run.recipe  # a recipe that cannot be read is told before anything is served
+            _ = served.run.recipe  # raises before serving if a recipe cannot be read
 
     def find(self, name: str) -> ServedRun:
         if name not in self.runs:
-            raise MissingError("there is no such run; GET /api/runs lists those there are")
+            raise MissingError("there is no such run; GET /api/runs lists the runs")
         return self.runs[name]

@@ -14,14 +14,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 WAIT_SECONDS = 10.0
-"""How long a request may take to begin, and an answer to be read on."""
+"""Seconds in which a request must arrive and an answer must be read."""
 
 HEARING_SECONDS = 0.1
-"""How long a connection is sure of its place, whoever else comes."""
+"""Seconds in which a new connection is not closed to make room."""
 
 
 def most_connections(files: int) -> int:
-    """How many connections to have at once where a process may open so many files.
+    """Maximum number of connections for a limit on open files.
 
     >>> most_connections(1024), most_connections(200)
     (512, 100)
@@ -30,10 +30,10 @@ def most_connections(files: int) -> int:
 
 
 def _open_files() -> int:
-    """How many files this process may have open; -1 where there is no limit."""
+    """Limit on open files of this process; -1 for none."""
     try:
         import resource
-    except ImportError:  # as on Windows
+    except ImportError:  # Windows
         return -1
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
@@ -42,11 +42,11 @@ MOST_CONNECTIONS = most_connections(_open_files())
 
 
 class Connection(H11Protocol):
-    """A connection that is closed when its other end keeps it waiting.
+    """A connection that is closed if its client is too slow.
 
-    uvicorn itself waits for the headers of a request as long as they take. Here they have
-    `WAIT_SECONDS`, however many bytes trickle in; between requests `timeout_keep_alive` goes on to
-    count. Beyond `MOST_CONNECTIONS`, who has waited longest without asking makes room.
+    uvicorn waits for the headers of a request without limit. Here they must arrive within
+    `WAIT_SECONDS`, even if some bytes arrive; between requests `timeout_keep_alive` applies. Beyond
+    `MOST_CONNECTIONS`, the connection that is idle longest is closed.
     """
 
     _since = 0.0
@@ -60,22 +60,22 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._since = self.loop.time()
-        self._look()
+        self._update_timeout()
         if len(self.connections) > MOST_CONNECTIONS:
-            # Many may be let in at once: whoever asks right away is to be heard first.
+            # Many may connect at once: those that send a request immediately are served first.
             self.loop.call_later(HEARING_SECONDS, self._make_room)
 
     def _make_room(self) -> None:
-        """Close whoever has waited longest, or oneself where all others are being answered."""
+        """Close the connection that is idle longest, or this one if all others are busy."""
         if len(self.connections) > MOST_CONNECTIONS:
             idle = [c for c in self.connections if isinstance(c, Connection) and not c.busy]
             longest = min(idle or [self], key=lambda connection: connection._since)
-            self.connections.discard(longest)  # closing takes a moment, and this one is counted
+            self.connections.discard(longest)  # closing is delayed, and the set is counted
             longest.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._look()
+        self._update_timeout()
 
     def on_response_complete(self) -> None:
         self._since = self.loop.time()
@@ -83,26 +83,26 @@ class Connection(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._look()
+        self._update_timeout()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._stop()
-        self._look()
+        self._stop_timeout()
+        self._update_timeout()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop()
+        self._stop_timeout()
         super().connection_lost(exc)
 
-    def _look(self) -> None:
-        """Begin to count where the other end has its turn, and stop where it has not."""
+    def _update_timeout(self) -> None:
+        """Start the timeout while the client has to send or read; stop it otherwise."""
         if self.conn.their_state is not h11.IDLE and not self.flow.write_paused:
-            self._stop()
+            self._stop_timeout()
         elif self._late is None:
-            # `close` would wait for what was written to be read.
+            # `close` would wait until the client has read the answer.
             self._late = self.loop.call_later(WAIT_SECONDS, self.transport.abort)
 
-    def _stop(self) -> None:
+    def _stop_timeout(self) -> None:
         if self._late is not None:
             self._late.cancel()
         self._late = None
@@ -145,7 +145,7 @@ HEADERS = {
 
 
 class RefusalError(Exception):
-    """A request that is answered without the application having seen it."""
+    """A request that is refused before it reaches the application."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -154,17 +154,17 @@ class RefusalError(Exception):
 
 
 class SecurityMiddleware:
-    """An ASGI application before another: checks Host and Origin, reads bodies whole but bounded in
-    size and time, and admits a bounded number of requests at once.
+    """ASGI middleware: checks Host and Origin, limits size and duration of bodies and the number of
+    parallel requests.
 
-    A page of another site can make a browser send requests here, and by rebinding its own name even
-    read the answers: names other than those expected, and other sites' origins, are refused.
+    A page of another site can make a browser send requests to this server, and with DNS rebinding even
+    read the answers. Unexpected host names and other origins are therefore refused.
 
     Arguments:
         app: the application.
         host: the address that the server is bound to.
-        names: host names that are answered beside it.
-        body_seconds: how long a body may take to arrive.
+        names: further host names that are accepted.
+        body_seconds: seconds in which a body must arrive.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class SecurityMiddleware:
             await self.app(scope, _replay(body, receive), send)
         except RefusalError as refusal:
             retry = {"Retry-After": "1"} if refusal.status == 503 else {}
-            # What may be left of the body is not worth reading.
+            # The rest of the body is not read.
             headers = {"Connection": "close", **retry}
             answer = JSONResponse({"detail": refusal.detail}, refusal.status, headers)
             await answer(scope, receive, send)
@@ -209,7 +209,7 @@ class SecurityMiddleware:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_ours(hosts[0]):
-            raise RefusalError(421, "this server does not answer to that Host; use its own address")
+            raise RefusalError(421, "this Host is not accepted; use the address of the server")
         origin = headers.get("origin")
         if origin is not None and origin != f"http://{hosts[0]}":
             raise RefusalError(403, "requests from pages of other origins are refused")
@@ -233,7 +233,7 @@ class SecurityMiddleware:
             address = ipaddress.ip_address(name)
         except ValueError:
             return False
-        # A number cannot be rebound as a name can; which ones reach us, binding decides.
+        # DNS rebinding needs a name; which addresses reach the server is decided by its binding.
         return address.is_loopback or not is_loopback(self.host)
 
     async def _read(self, scope: Scope, receive: Receive, most: int) -> bytes:
@@ -262,7 +262,7 @@ class SecurityMiddleware:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's own, that no other can reach.
+    """Whether an address is a loopback address, which other machines cannot reach.
 
     >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
     (True, False)
@@ -274,7 +274,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body once, then whatever follows, such as the client going away."""
+    """The body once, then later messages, such as a disconnect."""
     given = False
 
     async def replay() -> Message:

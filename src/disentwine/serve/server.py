@@ -1,4 +1,4 @@
-"""Listening: a socket, a server in front of the application, and a browser where one is wanted."""
+"""Socket and HTTP server of the explorer."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ BACKLOG = 256
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at this address, or an error that says why there is none."""
+    """A listening socket; an error says why the address cannot be used."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
         raise UsageError(f"--host {host}: there is no such address ({error.strerror})") from error
-    # With the protocol unsaid, asyncio leaves Nagle's algorithm on, and every answer waits 40 ms.
+    # Without the protocol, asyncio leaves Nagle's algorithm on, which delays every answer by 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -35,7 +35,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise UsageError(
             f"cannot listen at {host}:{port} ({error.strerror}); choose another --port, "
-            f"or 0 for any that is free"
+            f"or 0 for any free port"
         ) from error
     return listener
 
@@ -47,23 +47,25 @@ def serve_runs(
     port: int = 8000,
     open_page: bool = False,
 ) -> None:
-    """Serve the explorer of some runs until it is interrupted.
+    """Serve the explorer of some runs until interrupted.
 
     Arguments:
         paths: run folders.
-        host: the address to listen at; others than one's own machine's let others in.
-        port: 0 for any that is free.
-        open_page: show it in a browser.
+        host: the address to listen on; other than loopback addresses are open to the network.
+        port: 0 for any free port.
+        open_page: open the page in a browser.
     """
-    # For one image at a time, threads wait for one another longer than they compute.
+    # For one image at a time, several threads wait longer than they compute.
     torch.set_num_threads(1)
     app = create_app(paths, host=host)
     listener = listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listener.getsockname()[1]}/"
-    print(f"the page: {address}   (Ctrl-C ends it)", flush=True)
+    print(f"page: {address}   (Ctrl-C to stop)", flush=True)
     if not is_loopback(host):
-        print("there is no log-in: everybody who reaches this address may use it", flush=True)
+        print(
+            "there is no authentication: everyone who reaches this address can use it", flush=True
+        )
     if open_page:
         threading.Timer(0.5, webbrowser.open, (address,)).start()
     with listener:
@@ -71,7 +73,7 @@ def serve_runs(
 
 
 def server_of(app: ASGIApp) -> uvicorn.Server:
-    """What listens for an application, with little patience for those who only keep a line busy."""
+    """The HTTP server of an application, with short timeouts for idle connections."""
     config = uvicorn.Config(
         app,
         http=Connection,

@@ -1,4 +1,4 @@
-"""Page files; API docs page."""
+"""Files of the page; HTML page of the API documentation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INDEX = "index.html"
 
 
 def page_files() -> dict[str, Traversable]:
-    """The files that the page is made of, by the path they are asked for.
+    """The files of the page by their request path.
 
     >>> "index.html" in page_files()
     True
@@ -44,7 +44,7 @@ def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
 
 
 def media_type(name: str) -> str | None:
-    """The type of a file by its ending; None for files that are not served.
+    """Media type of a file by its suffix; None for files that are not served.
 
     >>> media_type("app.js"), media_type("notes.txt")
     ('text/javascript; charset=utf-8', None)
@@ -58,9 +58,9 @@ PAGE = """<!doctype html>
 <title>{title}: API</title></head>
 <body><main>
 <h1>{title}: API</h1>
-<p>{about} The same for machines: <a href="/openapi.json">/openapi.json</a>. <a href="/">To the page.</a></p>
+<p>{about} OpenAPI description: <a href="/openapi.json">/openapi.json</a>. <a href="/">Explorer</a>.</p>
 {routes}
-<h2>Bodies and answers</h2>
+<h2>Schemas</h2>
 {schemas}
 </main></body>
 </html>
@@ -68,7 +68,7 @@ PAGE = """<!doctype html>
 
 
 def api_docs(description: Mapping[str, Any]) -> str:
-    """HTML that needs no script.
+    """The API documentation as HTML without scripts.
 
     Arguments:
         description: an OpenAPI description.
@@ -121,7 +121,7 @@ def _table(rows: list[tuple[str, str, str]]) -> str:
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """A type in words, with a link to what is described further down."""
+    """A type as text, with a link to its schema."""
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#{name}">{name}</a>'
@@ -132,6 +132,11 @@ def _type(schema: Mapping[str, Any]) -> str:
         kind = f"list of {_type(schema['items'])}"
     elif kind == "object" and isinstance(schema.get("additionalProperties"), Mapping):
         kind = f"map to {_type(schema['additionalProperties'])}"
-    limits = {"minimum": "at least", "maximum": "at most", "maxItems": "at most", "default": "else"}
+    limits = {
+        "minimum": "at least",
+        "maximum": "at most",
+        "maxItems": "at most",
+        "default": "default",
+    }
     words = [f"{word} {escape(str(schema[key]))}" for key, word in limits.items() if key in schema]
     return ", ".join([str(kind), *words, *filter(None, [escape(schema.get("description", ""))])])

@@ -1,4 +1,4 @@
-"""PNG data URLs, thumbnails; uploaded pictures."""
+"""Uploaded images; PNG data URLs; thumbnails."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Shape = tuple[int, int, int]
 
 
 class Uploads:
-    """Pictures as they were sent, so that every run can read them at its own size.
+    """Uploaded images as files in memory, so that every run can decode them at its own size.
 
     Arguments:
-        max_bytes: of all pictures together.
-        max_images: how many are kept, however small they are.
+        max_bytes: of all images together.
+        max_images: maximum number of images.
 
     >>> Uploads().read("u-nothing", (64, 64, 3))
     Traceback (most recent call last):
@@ -46,11 +46,11 @@ class Uploads:
         self._lock = threading.Lock()
 
     def add(self, content: bytes, shape: Shape) -> tuple[str, UInt8Array]:
-        """Keep a picture under a name that cannot be guessed, once it is known to be readable.
+        """Store an image under a random name, after it was decoded successfully.
 
         Arguments:
             content: a PNG or JPEG file.
-            shape: (height, width, channels) of the images that are asked for.
+            shape: (height, width, channels) of the decoded image.
         """
         pixels = decode(content, shape)
         name = f"u-{secrets.token_urlsafe(9)}"
@@ -63,9 +63,9 @@ class Uploads:
         return name, pixels
 
     def read(self, name: str, shape: Shape) -> UInt8Array:
-        """The picture of that name at the size asked for; `KeyError` where it is gone."""
+        """The image of a name, decoded to a shape; `KeyError` if it is gone."""
         with self._lock:
-            # What was just sent is looked at next, and need not be decoded twice.
+            # The newest upload is used next and is not decoded twice.
             if (name, shape) in self._newest:
                 return self._newest[name, shape]
             content = self._contents[name]
@@ -76,7 +76,9 @@ def decode(content: bytes, shape: Shape) -> UInt8Array:
     """The centre square of a PNG or JPEG, resized."""
     height, width, channels = shape
     if height != width:
-        raise DataError(f"this run's images are {height} x {width}; only square ones can be sent")
+        raise DataError(
+            f"this run's images are {height} x {width}; only square images can be uploaded"
+        )
     return read_image(content, size=height, channels=channels, max_pixels=MAX_PIXELS)
 
 
@@ -85,19 +87,19 @@ THUMBNAIL = 96
 
 
 def data_url(pixels: UInt8Array) -> str:
-    """A picture (height, width, 1 or 3) as a PNG inside of text.
+    """An image (height, width, 1 or 3) as a PNG data URL.
 
     >>> data_url(np.zeros((4, 4, 3), np.uint8))[:22]
     'data:image/png;base64,'
     """
     content = BytesIO()
-    # The quickest compression: on loopback, a few more bytes cost less than finding them.
+    # The fastest compression: on loopback, more bytes cost less than compression time.
     _image(pixels).save(content, "PNG", compress_level=1)
     return "data:image/png;base64," + b64encode(content.getvalue()).decode()
 
 
 def thumbnail(pixels: UInt8Array) -> str:
-    """The same, no larger than a thumbnail.
+    """An image as a PNG data URL of at most thumbnail size.
 
     >>> thumbnail(np.zeros((500, 500, 1), np.uint8)) == thumbnail(np.zeros((96, 96, 1), np.uint8))
     True
@@ -110,7 +112,7 @@ def thumbnail(pixels: UInt8Array) -> str:
 
 
 def difference(a: UInt8Array, b: UInt8Array) -> UInt8Array:
-    """How far two pictures are apart in every pixel: black where they agree.
+    """Absolute difference of two images, black where they agree.
 
     >>> difference(np.full((1, 1, 1), 3, np.uint8), np.full((1, 1, 1), 5, np.uint8)).item()
     2

@@ -1,4 +1,4 @@
-"""One thread that computes, and a short queue before it that keeps only what is still wanted."""
+"""One compute thread with a short queue that drops superseded requests."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 PACE_CHANGE = 0.1
-"""How much one job counts in the running mean of how long jobs take."""
+"""Weight of one job in the running mean of job durations."""
 
 
 class BusyError(Exception):
-    """Too much is waiting, or the answer took too long: ask again after `retry_after` seconds."""
+    """The queue is full or the answer took too long; repeat after `retry_after` seconds."""
 
     def __init__(self, message: str, *, retry_after: int = 1) -> None:
         super().__init__(message)
@@ -26,16 +26,18 @@ class BusyError(Exception):
 
 
 class SupersededError(Exception):
-    """A newer request of the same client waits, so this one need not be answered."""
+    """A newer request of the same client is waiting; this one is not answered."""
 
 
 @dataclass(eq=False)
 class Job:
-    """Arguments:
-    work: what to compute.
-    answer: where the event loop waits for it.
-    key: jobs of the same key replace one another; None for those that do not.
-    sequence: the greater is the newer.
+    """A job of the queue.
+
+    Arguments:
+        work: function to compute.
+        answer: future that the event loop waits for.
+        key: jobs of the same key replace one another; None for jobs that are not replaced.
+        sequence: order of the jobs of a key; larger is newer.
     """
 
     work: Callable[[], Any]
@@ -45,17 +47,17 @@ class Job:
 
 
 class Worker:
-    """Computes in one thread, in the order of asking, never more than one thing at a time.
+    """Computes jobs in one thread, one at a time, in their order.
 
-    One thread is what a network wants that uses all cores itself, and it makes memory bounded and
-    answers reproducible. Jobs are asked for from one event loop.
+    A network uses all cores itself; one thread bounds memory and makes answers reproducible. Jobs
+    come from one event loop.
 
     Arguments:
         name: of the thread.
-        waiting: how many jobs may wait.
-        seconds: how long a job may wait and compute until its asker is sent away.
-        patience: no job is taken that would have to wait longer than this many seconds, going by how
-            long the last ones took; so a slow machine has a short queue.
+        waiting: maximum number of waiting jobs.
+        seconds: maximum duration of a job, with its waiting time.
+        patience: a job is refused if its expected waiting time, by the mean duration of the last jobs,
+            is longer than this many seconds; a slow machine then has a short queue.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class Worker:
         self.waiting = waiting
         self.seconds = seconds
         self.patience = patience
-        self._pace = 0.0  # seconds a job, a running mean
+        self._pace = 0.0  # seconds per job, a running mean
         self._jobs: deque[Job] = deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -84,14 +86,14 @@ class Worker:
         sequence: int = 0,
         seconds: float | None = None,
     ) -> Answer:
-        """What `work` answers, computed in the thread.
+        """The result of `work`, computed in the thread.
 
         Arguments:
             work: a function without arguments.
-            key: of a client that only wants its newest answer; a waiting job of the same key and of
-                an older sequence is superseded, and its place in the queue taken.
-            sequence: counts a client's requests.
-            seconds: longer or shorter than usual to wait for this one.
+            key: of a client that needs only its newest answer; the job replaces a waiting job of the
+                same key with an older sequence.
+            sequence: number of the client's request.
+            seconds: maximum duration of this job; by default that of the worker.
         """
         loop = asyncio.get_running_loop()
         job = Job(work, loop.create_future(), key, sequence)
@@ -146,11 +148,11 @@ class Worker:
             except BaseException as raised:
                 error = raised
             self._pace += PACE_CHANGE * (time.monotonic() - start - self._pace)
-            with suppress(RuntimeError):  # the loop may have ended meanwhile
+            with suppress(RuntimeError):  # the loop may have ended
                 job.answer.get_loop().call_soon_threadsafe(_settle, job.answer, answer, error)
 
     def stop(self) -> None:
-        """Let the thread end after the job it is at; what waits is not computed."""
+        """Stop the thread after its current job; waiting jobs are dropped."""
         with self._changed:
             self._stopped = True
             self._jobs.clear()

@@ -35,9 +35,9 @@ def test_what_actions_do_and_touch_is_drawn(acting: Subject, tmp_path: Path) -> 
     for section, name in ((actions, "actions"), (touched, "touched")):
         made = section(acting)
         assert made is not None
-        assert made.picture is not None
-        assert made.picture.name == name
-        assert made.picture.png.startswith(b"\x89PNG")
+        assert made.image is not None
+        assert made.image.name == name
+        assert made.image.png.startswith(b"\x89PNG")
     plain = subject_of(VAE, tmp_path / "plain", latent=2)
     assert actions(plain) is touched(plain) is None
 

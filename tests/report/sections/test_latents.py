@@ -18,7 +18,7 @@ from disentwine.models import VAE, LadderVAE
 from disentwine.nn.images import to_unit_range
 from disentwine.report.context import Subject
 from disentwine.report.sections import latents as unit_sections
-from disentwine.report.sections.latents import knowledge, layers, traversals
+from disentwine.report.sections.latents import kl_per_layer, mutual_information, traversals
 from disentwine.runs.fit import fit
 from disentwine.runs.run import load_run
 
@@ -48,9 +48,9 @@ def with_activity(subject: Subject, kl: list[float], alive: list[bool]) -> Subje
 def test_every_unit_has_a_divergence_and_every_layer_is_shown(subject: Subject) -> None:
     assert subject.found.unit_kl is not None
     assert subject.found.unit_kl.shape == (6,)
-    section = layers(subject)
+    section = kl_per_layer(subject)
     assert section is not None
-    assert section.picture is not None
+    assert section.image is not None
 
 
 def test_sums_of_layers_are_the_terms_of_the_loss(subject: Subject) -> None:
@@ -91,7 +91,7 @@ def test_every_layer_has_its_share_from_the_top_down(subject: Subject) -> None:
     section = traversals(changed)
     assert section is not None
     assert "2 of 2 in layer 2, 3 of 3 in layer 1" in section.text
-    assert "busiest units come first" not in section.text
+    assert "the most informative first." not in section.text
 
 
 def test_what_units_know_is_shown_of_those_that_carry_most(
@@ -107,8 +107,8 @@ def test_what_units_know_is_shown_of_those_that_carry_most(
     monkeypatch.setattr(
         figures, "score_matrix", lambda m, **k: drawn.append((m, k)) or real(m, **k)
     )
-    monkeypatch.setattr(unit_sections, "MOST_KNOWING", 3)
-    section = knowledge(changed)
+    monkeypatch.setattr(unit_sections, "MOST_SHOWN", 3)
+    section = mutual_information(changed)
     assert section is not None
     assert "1 of 1 in layer 2, 2 of 3 in layer 1" in section.text
     [(shown, names)] = drawn
@@ -116,7 +116,7 @@ def test_what_units_know_is_shown_of_those_that_carry_most(
     assert names["rows"] == ["layer 2, z5", "layer 1, z1", "layer 1, z2"]
     nothing = with_activity(subject, kl, [False] * 6)
     nothing.found.scores.append(knows)
-    assert knowledge(nothing) is None
+    assert mutual_information(nothing) is None
 
 
 def test_models_without_layers_have_no_such_section(
@@ -125,7 +125,7 @@ def test_models_without_layers_have_no_such_section(
     fit(VAE.for_data(pictures, latent=3), pictures, steps=1, device="cpu", out=tmp_path / "run")
     run = load_run(tmp_path / "run")
     plain = Subject(run, pictures, evaluate(run.model, pictures, "none"))
-    assert layers(plain) is None
+    assert kl_per_layer(plain) is None
     assert plain.unit_name(2) == "z2"
     found = with_activity(plain, [0.5, 2.0, 1.0], [True, True, False])
     assert found.busiest == [1, 0]

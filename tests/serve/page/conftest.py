@@ -30,15 +30,8 @@ MISSING = "the page's tests need a browser: apt-get install chromium, or install
 PATIENCE = 60_000  # milliseconds; a machine may be busy, and a test that passes does not wait
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process has all tests of the page, and so one browser (`pytest --dist loadgroup`)."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("page"))
-
-
 class Shifts(Model):
-    """Actions whose effect is known to the pixel: a picture moves to the right or to the left."""
+    """Actions with an exact effect: the image shifts to the right or to the left."""
 
     def __init__(self, *, image_shape: ImageShape) -> None:
         super().__init__()
@@ -67,7 +60,7 @@ class Shifts(Model):
 
 
 def small_layered(pendulum: data.Pendulum) -> LayeredCausalVAE:
-    """Told what `for_data` would take ten seconds to learn: the graph, and who paints where."""
+    """With the graph and the masks of concepts given, which `for_data` would learn in ten seconds."""
     labels = pendulum.factors[pendulum.split["train"]]
     model = LayeredCausalVAE(
         image_shape=pendulum.image_shape,
@@ -84,13 +77,19 @@ def small_layered(pendulum: data.Pendulum) -> LayeredCausalVAE:
     return model
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of the page run in one process, with one browser and one server."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("page"))
+
+
 @pytest.fixture(scope="package")
 def page_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
-    """A causal run good enough to be believed, a poor one, one without concepts, one with actions, one
-    with a codebook.
+    """An accurate causal run, a poor one, one without concepts, one with actions, one with a codebook.
 
-    Made once, also where several processes share the tests. The toy among the models and the browser's
-    event loop, in which no other loop could run, end with this folder's tests.
+    Made once, also for several test processes. The toy model and the browser, whose event loop blocks
+    all others, stay for the package: its tests are one group and run one after the other.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "page-runs"

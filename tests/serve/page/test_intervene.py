@@ -173,7 +173,7 @@ def test_it_can_be_used_by_keyboard_alone(visit: Any) -> None:
     settle(page)
     spoken = "document.getElementById('spoken').textContent"
     page.wait_for_function(f"() => {spoken}.includes('Light angle')")
-    assert "Moved with it" in page.evaluate(spoken)
+    assert "Affected: " in page.evaluate(spoken)
     assert page.locator(LIGHT).get_attribute("aria-valuetext").endswith("set by you")
     page.keyboard.press("Shift+Tab")  # the number beside it
     page.keyboard.press("Shift+Tab")

@@ -19,7 +19,7 @@ from disentwine.figures.actions import action_graphs, confusion_matrix
 from disentwine.figures.images import labelled_rows
 from disentwine.nn.images import evaluation_mode, to_unit_range
 from disentwine.report.context import Subject
-from disentwine.report.html import Picture, Section
+from disentwine.report.html import Image, Section
 from disentwine.report.text import number
 
 
@@ -141,7 +141,7 @@ def actions(subject: Subject) -> Section | None:
     return Section(
         "Action rollouts",
         text,
-        Picture(
+        Image(
             "actions",
             f"Images under {', '.join(model.actions)}",
             figures.to_png_bytes(figure),
@@ -164,7 +164,7 @@ def confusions(subject: Subject) -> Section | None:
     return Section(
         "Action retrieval",
         text,
-        Picture(
+        Image(
             "confusion",
             "Confusion matrix of true and retrieved actions",
             figures.to_png_bytes(figure),
@@ -184,7 +184,7 @@ def touched(subject: Subject) -> Section | None:
         "probability that a code after the action (row) depends on a code before it (column). Means of "
         f"{len(images)} images; darker is more probable. Without action the mask should be empty and the "
         "graph the identity.",
-        Picture(
+        Image(
             "touched",
             "Masks of actions on the image grid, and adjacency matrices of codes",
             figures.to_png_bytes(graphs_of(model, images)),

@@ -14,7 +14,7 @@ from disentwine.core.dataset import Dataset, Simulates
 from disentwine.data.simulation import rerender
 from disentwine.metrics.graphs import shd
 from disentwine.report.context import Subject
-from disentwine.report.html import Picture, Section, Table
+from disentwine.report.html import Image, Section, Table
 from disentwine.report.sections.latents import effects_figure
 from disentwine.report.text import display_values, in_words, number, pad_rows
 from disentwine.runs.run import Run
@@ -55,7 +55,7 @@ def interventions(subject: Subject) -> Section | None:
     return Section(
         "What would have been",
         text,
-        Picture(
+        Image(
             "interventions",
             f"Images under interventions on {', '.join(model.concept_names)}",
             figures.to_png_bytes(figures.labelled_rows(pad_rows(rows), labels, ["as it is"])),
@@ -91,7 +91,7 @@ def causes(subject: Subject) -> Section | None:
     return Section(
         "What causes what",
         text,
-        Picture(
+        Image(
             "graph",
             "; ".join(f"{cause} causes {effect}" for cause, effect in graph.edges) or "no edges",
             figures.to_png_bytes(figures.graph_figure(graph, true)),
@@ -109,7 +109,7 @@ def adjacency(subject: Subject) -> Section | None:
         "How the weights of the graph were learnt",
         "The adjacency matrix A over the training, a row a cause and a column an effect; below, "
         "each of its entries that is learnt.",
-        Picture(
+        Image(
             "adjacency",
             "Heat maps of A at several steps, and curves of its entries",
             figures.to_png_bytes(figure),
@@ -163,7 +163,7 @@ def effects(subject: Subject) -> Section | None:
     return Section(
         "What interventions move",
         text,
-        Picture(
+        Image(
             "effects",
             "Heat maps of how far each intervention should move and does move each concept",
             figures.to_png_bytes(figure),

@@ -1,4 +1,4 @@
-"""KL per layer section; heat-map figures from scores; traversals, MI matrix, active units."""
+"""Report sections on latents: traversals, mutual information, KL; score matrices."""
 
 from __future__ import annotations
 
@@ -14,62 +14,62 @@ from disentwine.core.capabilities import Decodes, Hierarchical, Quantizes
 from disentwine.core.score import Score
 from disentwine.evaluation.evaluate import Evaluation
 from disentwine.evaluation.latents import code_frequencies, traverse
-from disentwine.figures.heat_maps import MOST_ROWS as MOST_KNOWING
+from disentwine.figures.heat_maps import MOST_ROWS as MOST_SHOWN
 from disentwine.figures.hierarchy import ACTIVE
 from disentwine.metrics.active_latents import ALIVE
 from disentwine.report.context import Subject
-from disentwine.report.html import Picture, Section
+from disentwine.report.html import Image, Section
 from disentwine.report.text import number, pad_rows
 from disentwine.runs.storage import write_atomically
 
 
-def layers(subject: Subject) -> Section | None:
-    """How much each unit of each layer adds to what the layer above says."""
-    model, kl = subject.model, subject.found.unit_kl
+def kl_per_layer(context: Subject) -> Section | None:
+    """KL divergence of every latent of a hierarchy, by layer."""
+    model, kl = context.model, context.found.unit_kl
     if not isinstance(model, Hierarchical) or kl is None:
         return None
     of = np.array(model.latent_layers)
     figure = figures.layer_activity([kl[of == i] for i in range(1, int(of.max()) + 1)])
     return Section(
-        "What each layer carries",
-        "The mean KL divergence of every unit's posterior from its prior given the layer above, the "
-        "layer next to the image at the bottom, each layer's busiest unit first. A unit without any "
-        "adds nothing. Where inference comes down the layers, as a ladder's, a layer's sum is its term "
-        "kl_1, kl_2, ... of the loss; where it goes up, the layer above knows of this one, and it is not.",
-        Picture(
+        "KL per layer",
+        "Mean KL divergence of the posterior of every latent from its prior given the layer above. The "
+        "layer next to the image is at the bottom; latents of a layer are sorted. A latent without KL "
+        "divergence adds no information. With top-down inference, as in a ladder VAE, the sum of a layer "
+        "is its loss term kl_1, kl_2, ...; with bottom-up inference it is not.",
+        Image(
             "layers",
-            "A map of units by layers, darker where a unit carries more, with each layer's total",
+            "Heat map of the KL divergence of latents by layer, with the total of each layer",
             figures.to_png_bytes(figure),
         ),
     )
 
 
-def shares(subject: Subject, shown: list[int]) -> str:
-    """How many of each layer's live units are shown, such as "1 of 1 in layer 2, 3 of 9 in layer 1"."""
-    assert isinstance(subject.model, Hierarchical)
-    layers = np.array(subject.model.latent_layers)
+def counts_by_layer(context: Subject, shown: list[int]) -> str:
+    """Number of active latents shown per layer, such as "1 of 1 in layer 2, 3 of 9 in layer 1"."""
+    assert isinstance(context.model, Hierarchical)
+    layers = np.array(context.model.latent_layers)
     counts = [
-        f"{(layers[shown] == i).sum()} of {(layers[subject.busiest] == i).sum()} in layer {i}"
+        f"{(layers[shown] == i).sum()} of {(layers[context.busiest] == i).sum()} in layer {i}"
         for i in range(int(layers.max()), 0, -1)
     ]
     return ", ".join(counts)
 
 
-MOST_CODES = 200
+MOST_LATENTS = 200
 
 
-def matrix_figure(score: Score, *, units: Mapping[int, str] | None = None) -> Figure | None:
-    """The score matrix of codes by factors, where the metric has one.
+def matrix_figure(score: Score, *, latents: Mapping[int, str] | None = None) -> Figure | None:
+    """Heat map of a score's matrix of latents by factors; None if the score has no matrix.
 
     Arguments:
-        score: of codes and factors.
-        units: the codes to show, by number, and their names; all where none are given.
+        score: of latents and factors.
+        latents: names of the latents to show, by index; all by default.
     """
     matrix = score.details.get("matrix")
     if matrix is None:
         return None
-    names = {i: f"z{i}" for i in range(len(matrix))} if units is None else units
-    if not 0 < len(names) <= MOST_CODES:
+    names = {i: f"z{i}" for i in range(len(matrix))} if latents is None else latents
+    if not 0 < len(names) <= MOST_LATENTS:
         return None
     return figures.score_matrix(
         np.asarray(matrix)[list(names)],
@@ -80,13 +80,13 @@ def matrix_figure(score: Score, *, units: Mapping[int, str] | None = None) -> Fi
 
 
 def effects_figure(found: Evaluation) -> Figure | None:
-    """What interventions should move and do move, where that was measured."""
-    leak = found.score("effect-leak")
-    return None if leak is None else effects_of(leak.details)
+    """Expected and actual effects of interventions; None if they were not measured."""
+    score = found.score("effect-leak")
+    return None if score is None else effects_of(score.details)
 
 
 def effects_of(measured: Mapping[str, Any]) -> Figure:
-    """The heat maps of the matrices that `report.effects` measured."""
+    """Heat maps of the matrices that `evaluation.effects` measured."""
     return figures.effect_matrix_figure(
         expected=measured["expected_movement"],
         actual=measured["actual_movement"],
@@ -98,10 +98,10 @@ def effects_of(measured: Mapping[str, Any]) -> Figure:
 
 
 def save_matrices(found: Evaluation, folder: Path) -> Iterator[Path]:
-    """Save a picture for each score that has a matrix; yields their paths."""
-    pictures = {f"{score.name}-matrix": matrix_figure(score) for score in found.scores}
-    pictures["effects"] = effects_figure(found)
-    for name, figure in pictures.items():
+    """Save a figure for each score that has a matrix; yields their paths."""
+    files = {f"{score.name}-matrix": matrix_figure(score) for score in found.scores}
+    files["effects"] = effects_figure(found)
+    for name, figure in files.items():
         if figure is not None:
             path = folder / f"{name}.png"
             write_atomically(path, figures.to_png_bytes(figure))
@@ -112,117 +112,124 @@ MOST_ROWS, MOST_BARS = 12, 32
 
 DEVIATIONS = np.linspace(-2, 2, 9)
 
-RANKS = ("commonest", "2nd", "3rd", *(f"{i}th" for i in range(4, 10)))
-"""Names of a unit that are shown."""
+RANKS = ("most frequent", "2nd", "3rd", *(f"{i}th" for i in range(4, 10)))
+"""Headings of the codes of a quantized latent."""
 
 
-def traversals(subject: Subject) -> Section | None:
-    """What each unit that is alive does to one image."""
-    codes, model = subject.found.codes, subject.model
+def traversals(context: Subject) -> Section | None:
+    """Traversals of the active latents on one image."""
+    codes, model = context.found.codes, context.model
     if codes is None or not isinstance(model, Decodes):
         return None
-    title = "What each unit does"
-    shown = subject.shown(MOST_KNOWING)
+    title = "Latent traversals"
+    shown = context.shown(MOST_SHOWN)
     if not shown:
-        return Section(title, "No unit of the code is alive: it says the same of every image.")
-    name = subject.activity_name
-    labels = [f"{subject.unit_name(u)}\n{name} {subject.activity[u]:.2f}" for u in shown]
+        return Section(title, "No latent is active: the latents are the same for every image.")
+    name = context.activity_name
+    labels = [f"{context.unit_name(u)}\n{name} {context.activity[u]:.2f}" for u in shown]
     if isinstance(model, Quantizes):
         names = {unit: code_frequencies(codes[:, unit])[0][: len(RANKS)] for unit in shown}
         rows = [traverse(model, codes[0], {unit: names[unit]})[0] for unit in shown]
         figure = figures.labelled_rows(pad_rows(rows), labels, RANKS)
-        moved = (
-            "named otherwise: as most images name it, then by its next commonest names. Names "
-            "are no quantities: neighbours in a row need not look alike. A unit with fewer names "
-            "leaves places empty"
+        change = (
+            "set to its most frequent codes. Codes are categories: neighbours in a row need not "
+            "look alike. Latents with fewer codes leave places empty"
         )
     else:
         values = codes.mean(axis=0) + DEVIATIONS[:, None] * codes.std(axis=0)
         images = traverse(model, codes[0], {unit: values[:, unit] for unit in shown})
         figure = figures.traversals(images, DEVIATIONS.tolist(), labels)
-        moved = "moved, from two standard deviations below that unit's mean to two above"
+        change = "varied, from two standard deviations below its mean to two above"
     return Section(
         title,
-        f"The code of one {subject.found.split} image with a single unit {moved}. Unit z0 is the "
-        f"code's first column. {_choice(subject, shown)}",
-        Picture(
+        f"One {context.found.split} image decoded with a single latent {change}. "
+        f"{_choice(context, shown)}",
+        Image(
             "traversals",
-            f"Decoded images for {len(shown)} latent units, a row each, at up to nine values from "
+            f"Decoded images of {len(shown)} latents, a row each, at up to nine values from "
             f"left to right",
             figures.to_png_bytes(figure),
         ),
     )
 
 
-def _choice(subject: Subject, shown: list[int]) -> str:
-    """Which units are shown, in which order, and how many there are."""
-    if isinstance(subject.model, Hierarchical):
+def _choice(context: Subject, shown: list[int]) -> str:
+    """Which latents are shown, in which order, and how many there are."""
+    if isinstance(context.model, Hierarchical):
         return (
-            f"Rows go from the top layer down, the busiest units of each layer first; a unit takes the "
-            f"layers below along. Shown are, of the units that say something, {shares(subject, shown)}."
+            f"Rows go from the top layer down, the most informative latents of each layer first; layers "
+            f"below follow a latent. Active latents shown: {counts_by_layer(context, shown)}."
         )
-    units = len(subject.busiest)
-    more = f" Shown are {len(shown)} of {units}." if units > len(shown) else ""
-    return f"The busiest units come first; those that say nothing are left out.{more}"
+    active = len(context.busiest)
+    more = f" Shown are {len(shown)} of {active}." if active > len(shown) else ""
+    return f"Active latents only, the most informative first.{more}"
 
 
-def knowledge(subject: Subject) -> Section | None:
-    """Which unit knows of which factor."""
-    score = subject.found.score("mic") or subject.found.score("mig")
+def mutual_information(context: Subject) -> Section | None:
+    """Mutual information of latents with factors."""
+    score = context.found.score("mic") or context.found.score("mig")
     if score is None:
         return None
-    units, more = None, ""
-    if subject.counted_by_divergence:
-        shown = subject.shown(MOST_KNOWING)
-        units = {unit: subject.unit_name(unit) for unit in shown}
-        more = f" Of the units that say something, these are {shares(subject, shown)}."
-    elif (all_units := len(score.details.get("matrix", ()))) > MOST_KNOWING:
-        more = f" Shown are {MOST_KNOWING} of {all_units}, those that know most of each factor."
-    if units is None and not subject.alive.all():
-        more += " It does not see by how little a unit varies: also those that are not alive are told of."
-    figure = matrix_figure(score, units=units)
+    latents, more = None, ""
+    if context.counted_by_divergence:
+        shown = context.shown(MOST_SHOWN)
+        latents = {i: context.unit_name(i) for i in shown}
+        more = f" Active latents shown: {counts_by_layer(context, shown)}."
+    elif (count := len(score.details.get("matrix", ()))) > MOST_SHOWN:
+        more = f" Shown are the {MOST_SHOWN} of {count} latents that are most informative."
+    if latents is None and not context.alive.all():
+        more += " Inactive latents are included: the measure does not depend on their scale."
+    figure = matrix_figure(score, latents=latents)
     if figure is None:
         return None
-    measure = {"mic": "maximal information coefficient", "mig": "share of its entropy known"}
+    measure = {
+        "mic": "Maximal information coefficient of latents and factors",
+        "mig": "Mutual information of latents and factors, divided by the entropy of the factor",
+    }
     chance = score.details.get("matrix_noise_floor")
-    floor = f" Chance alone gives {number(chance)} on average." if chance else ""
+    floor = f" The chance level is {number(chance)}." if chance else ""
     return Section(
-        "What each unit knows of each factor",
-        f"The {measure[score.name]} of units with factors, from 0 to 1.{floor}{more}",
-        Picture("knowledge", "Heat map of units by factors", figures.to_png_bytes(figure)),
+        "Mutual information with factors",
+        f"{measure[score.name]}, from 0 to 1.{floor}{more}",
+        Image("mutual-information", "Heat map of latents by factors", figures.to_png_bytes(figure)),
     )
 
 
-def activity(subject: Subject) -> Section | None:
-    """Which units are alive."""
-    if len(subject.activity) == 0:
+def kl_per_latent(context: Subject) -> Section | None:
+    """KL divergence, or variance, of every latent, and which are active."""
+    if len(context.activity) == 0:
         return None
-    prior = "its prior" if subject.counted_by_divergence else "a standard normal"
+    prior = "its prior" if context.counted_by_divergence else "a standard normal"
     measures = {
         "KL": f"mean KL divergence from {prior} (nats)",
-        "var": "code variance",
-        "differs": "chance that two images have different names",
+        "var": "variance of the latent",
+        "differs": "probability that two images have different codes",
     }
-    shown = np.argsort(-subject.activity, kind="stable")[:MOST_BARS]
+    shown = np.argsort(-context.activity, kind="stable")[:MOST_BARS]
     figure = figures.latent_activity(
-        subject.activity[shown],
-        labels=[subject.unit_name(int(unit)) for unit in shown],
-        active=subject.alive[shown].tolist(),
-        measure=measures[subject.activity_name],
+        context.activity[shown],
+        labels=[context.unit_name(int(unit)) for unit in shown],
+        active=context.alive[shown].tolist(),
+        measure=measures[context.activity_name],
     )
-    alive, units = int(subject.alive.sum()), len(subject.alive)
-    if subject.counted_by_divergence:
-        living = f"they differ by more than {ACTIVE} nats from what the layer above expects"
-    elif isinstance(subject.model, Quantizes):
-        living = f"their names differ between two images with a chance above {ALIVE}"
+    active, count = int(context.alive.sum()), len(context.alive)
+    if context.counted_by_divergence:
+        reason = f"their KL divergence from the prior is above {ACTIVE} nats"
+    elif isinstance(context.model, Quantizes):
+        reason = f"two images have different codes with a probability above {ALIVE}"
     else:
-        living = f"their code varies by more than {ALIVE} over images"
-    text = f"{alive} of {units} units are alive: {living}."
-    if not subject.alive[shown].all():
-        text += " The others are drawn faint."
-    text += f" The {len(shown)} busiest are shown." if len(shown) < units else ""
+        reason = f"their variance over images is above {ALIVE}"
+    text = f"{active} of {count} latents are active: {reason}."
+    if not context.alive[shown].all():
+        text += " Inactive latents are faint."
+    text += f" Shown are the {len(shown)} most informative." if len(shown) < count else ""
+    titles = {"KL": "KL per latent", "var": "Variance per latent", "differs": "Codes per latent"}
     return Section(
-        "What each unit carries",
+        titles[context.activity_name],
         text,
-        Picture("activity", "Bars of each unit's activity, sorted", figures.to_png_bytes(figure)),
+        Image(
+            "activity",
+            "Bar chart of the activity of each latent, sorted",
+            figures.to_png_bytes(figure),
+        ),
     )

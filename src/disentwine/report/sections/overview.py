@@ -1,6 +1,6 @@
-"""The sections of a report, in the order in which a reader wants them.
+"""Sections of a report and their order.
 
-A section is a function of the subject; it answers none where the model cannot do what it shows.
+A section is a function of the context; it returns None if the model lacks the capability.
 """
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ from disentwine.core.score import Score
 from disentwine.data.splits import evenly_spaced
 from disentwine.nn.images import to_uint8
 from disentwine.report.context import Subject
-from disentwine.report.html import Picture, Section, Table
+from disentwine.report.html import Image, Section, Table
 from disentwine.report.sections.actions import actions, confusions, touched
 from disentwine.report.sections.interventions import adjacency, causes, effects, interventions
-from disentwine.report.sections.latents import activity, knowledge, layers, traversals
+from disentwine.report.sections.latents import (
+    kl_per_latent,
+    kl_per_layer,
+    mutual_information,
+    traversals,
+)
 from disentwine.report.text import number
 from disentwine.runs.checkpoint import versions
 from disentwine.runs.recipe import ARRAYS
@@ -29,17 +34,16 @@ from disentwine.runs.run import kept_scores
 PAIRS, SAMPLES, SAMPLE_COLUMNS = 8, 20, 10
 
 
-def reconstructions(subject: Subject) -> Section:
-    """Originals beside reconstructions, spread over the held-out split."""
-    originals = subject.dataset.images[evenly_spaced(subject.found.indices, PAIRS)]
-    figure = figures.image_pairs(originals, subject.model.reconstruct(originals))
-    score = subject.found.score("reconstruction-error")
-    error = f" The mean squared error of a pixel is {number(score.value)}." if score else ""
+def reconstructions(context: Subject) -> Section:
+    """Images of the held-out split and their reconstructions."""
+    originals = context.dataset.images[evenly_spaced(context.found.indices, PAIRS)]
+    figure = figures.image_pairs(originals, context.model.reconstruct(originals))
+    score = context.found.score("reconstruction-error")
+    error = f" Mean squared error per pixel: {number(score.value)}." if score else ""
     return Section(
         "Reconstructions",
-        f"Images of the {subject.found.split} split, which the training never saw, above what the "
-        f"model keeps of them.{error}",
-        Picture(
+        f"Held-out images of the {context.found.split} split above their reconstructions.{error}",
+        Image(
             "reconstructions",
             f"{len(originals)} original images, their reconstructions and the difference",
             figures.to_png_bytes(figure),
@@ -47,40 +51,38 @@ def reconstructions(subject: Subject) -> Section:
     )
 
 
-def samples(subject: Subject) -> Section | None:
-    """New images."""
-    model = subject.model
+def samples(context: Subject) -> Section | None:
+    """Images sampled from the prior."""
+    model = context.model
     if not isinstance(model, Generates):
         return None
-    with fixed_noise(subject.run.recipe.seed):
+    with fixed_noise(context.run.recipe.seed):
         images = to_uint8(model.sample(SAMPLES)).cpu().numpy()
     figure = figures.image_grid(images, SAMPLE_COLUMNS)
     return Section(
-        "New images",
-        "Drawn from the model's prior, none of them chosen.",
-        Picture(
-            "samples", f"{SAMPLES} images sampled from the model", figures.to_png_bytes(figure)
-        ),
+        "Samples",
+        "Images sampled from the model's prior, not selected.",
+        Image("samples", f"{SAMPLES} images sampled from the model", figures.to_png_bytes(figure)),
     )
 
 
-def losses(subject: Subject) -> Section | None:
-    """How the training went."""
-    records = subject.run.metrics
+def losses(context: Subject) -> Section | None:
+    """Curves of the training losses."""
+    records = context.run.metrics
     if not records:
         return None
-    kept = (
-        "The discriminator's terms are its own. Since each side changes the other's loss, the last weights "
-        "are the ones kept."
-        if isinstance(subject.model, Adversarial)
-        else "The weights of the step with the least total validation loss are the ones kept."
+    chosen = (
+        "The discriminator has its own terms. Its loss and the model's depend on each other, so the last "
+        "weights are used."
+        if isinstance(context.model, Adversarial)
+        else "The weights with the lowest total validation loss are used."
     )
-    if isinstance(subject.model, MatchesActions):
-        kept = f"Images are learnt first, then actions, each by terms of its own. {kept}"
+    if isinstance(context.model, MatchesActions):
+        chosen = f"Images are learnt first, then actions, each with its own terms. {chosen}"
     return Section(
         "Training",
-        f"Every term of the loss, and their weighted total. {kept}",
-        Picture(
+        f"Every term of the loss and their weighted total. {chosen}",
+        Image(
             "losses",
             "Curves of the training and validation losses over the steps",
             figures.to_png_bytes(figures.loss_curves(records)),
@@ -88,10 +90,10 @@ def losses(subject: Subject) -> Section | None:
     )
 
 
-def numbers(subject: Subject) -> Section:
-    """Everything that was measured, also by `disentwine evaluate` before, with the same weights."""
-    known = {score.name for score in subject.found.scores}
-    before = [s for s in kept_scores(subject.run) if s["name"] not in known]
+def metrics(context: Subject) -> Section:
+    """All scores of these weights, also earlier ones of `disentwine evaluate`."""
+    known = {score.name for score in context.found.scores}
+    before = [s for s in kept_scores(context.run) if s["name"] not in known]
     rows = [
         (
             score.name,
@@ -100,63 +102,66 @@ def numbers(subject: Subject) -> Section:
             f"{score.n:,}",
             str(score.details.get("about", "")),
         )
-        for score in [*subject.found.scores, *(Score(**score) for score in before)]
+        for score in [*context.found.scores, *(Score(**score) for score in before)]
         if score.value is not None
     ]
-    rows.append(("parameters", f"{subject.parameters:,}", "", "", "numbers that the model learns"))
-    if "seconds" in subject.status:
-        seconds = subject.status["seconds"]
-        row = ("training-seconds", number(round(seconds, 1)), "", "", "time spent on training")
+    rows.append(
+        ("parameters", f"{context.parameters:,}", "", "", "trainable parameters of the model")
+    )
+    if "seconds" in context.status:
+        seconds = context.status["seconds"]
+        row = ("training-seconds", number(round(seconds, 1)), "", "", "training time in seconds")
         rows.append(row)
-    size = len(subject.dataset.split[subject.found.split])
+    size = len(context.dataset.split[context.found.split])
     of = (
         ""
-        if size == len(subject.found.indices)
-        else f", {len(subject.found.indices):,} of {size:,}"
+        if size == len(context.found.indices)
+        else f", {len(context.found.indices):,} of {size:,}"
     )
-    step = subject.run.checkpoint.step
+    step = context.run.checkpoint.step
     return Section(
-        "Numbers",
-        f"Measured on the {subject.found.split} split{of}, with the weights of step {step:,}.",
+        "Metrics",
+        f"Measured on the {context.found.split} split{of}, with the weights of step {step:,}. The noise "
+        "floor is the chance level, or the lowest reachable value of an error.",
         table=Table(("score", ">value", ">noise floor", ">n", "about"), tuple(rows)),
     )
 
 
-def recipe(subject: Subject) -> Section:
-    """What to train to have it again."""
+def recipe(context: Subject) -> Section:
+    """The recipe of the run."""
     return Section(
         "Recipe",
-        "Every choice, with its defaults written out; the same text is in recipe.yaml.",
-        code=subject.run.recipe.to_yaml().rstrip(),
+        "All options, with their defaults; the same text is in recipe.yaml.",
+        code=context.run.recipe.to_yaml().rstrip(),
     )
 
 
-def commands(subject: Subject) -> Section:
-    """How to have it again."""
-    path, held = subject.run.path.resolve(), "holds this run"
+def commands(context: Subject) -> Section:
+    """Commands that reproduce the run and its report."""
+    path, place = context.run.path.resolve(), "the parent folder of the run"
     name = path.name
-    own = Path(subject.run.recipe.data.get("path", "/"))
-    if not own.expanduser().is_absolute():  # where it is found from, and so is the run
-        name, held = os.path.relpath(path), f"{own} is found from"
+    own = Path(context.run.recipe.data.get("path", "/"))
+    if not own.expanduser().is_absolute():  # relative to the folder of the training, like the run
+        name, place = os.path.relpath(path), f"the folder that has {own}"
     run, again = shlex.quote(name), shlex.quote(f"{name}-again")
     lines = [f"disentwine evaluate {run}", f"disentwine report {run}"]
-    text = f"From the folder that {held}: evaluate it or write this page again."
-    if subject.run.recipe.data["name"] != ARRAYS:
+    text = f"In {place}: evaluate the run, regenerate this page."
+    if context.run.recipe.data["name"] != ARRAYS:
         recipe_path = shlex.quote(f"{name}/recipe.yaml")
         lines.insert(0, f"disentwine train {recipe_path} --out {again}")
-        text = f"From the folder that {held}: train, evaluate and write this page again."
-    return Section("Make it again", text, code="\n".join(lines))
+        text = f"In {place}: train, evaluate, regenerate this page."
+    return Section("Reproduce", text, code="\n".join(lines))
 
 
-def made_with(subject: Subject) -> Section:
-    """The versions of what decides the numbers."""
-    trained, now = dict(subject.run.checkpoint.state.get("versions", {})), versions()
+def made_with(context: Subject) -> Section:
+    """Versions of the packages that affect results."""
+    trained, now = dict(context.run.checkpoint.state.get("versions", {})), versions()
     if trained == now:
         return Section("Versions", ", ".join(f"{name} {now[name]}" for name in now) + ".")
     rows = tuple((package, trained.get(package, ""), now[package]) for package in now)
     return Section(
         "Versions",
-        "The page was written with other versions than the model was trained with.",
+        "Training and this page used different versions.",
         table=Table(("package", ">training", ">page"), rows),
     )
 
@@ -171,12 +176,12 @@ SECTIONS: tuple[Callable[[Subject], Section | None], ...] = (
     adjacency,
     reconstructions,
     traversals,
-    knowledge,
+    mutual_information,
     samples,
     losses,
-    layers,
-    activity,
-    numbers,
+    kl_per_layer,
+    kl_per_latent,
+    metrics,
     recipe,
     commands,
     made_with,

@@ -67,8 +67,8 @@ function row(concept, onset, rangeName, undo) {
   const back = button(undo, release, { class: "back", "aria-label": `${undo} on ${label}`, hidden: true });
   const band = h("span", { class: "band" });
   const track = h("div", { class: "track", "--low": share(low), "--high": share(high) }, band, own, range);
-  const heading = h("div", { class: "heading" }, h("label", { for: id }, label), back, h("span", { class: "entry" }, number, h("span", { class: "unit" }, unit)));
-  const element = h("div", { class: "slider", "data-concept": name }, heading, track, about);
+  const heading = h("div", { class: "heading" }, h("label", { for: id }, label), h("span", { class: "entry" }, number, h("span", { class: "unit" }, unit)));
+  const element = h("div", { class: "slider", "data-concept": name }, heading, track, h("div", { class: "below" }, about, back));
 
   function release() {
     onset(name, undefined);

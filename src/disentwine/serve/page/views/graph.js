@@ -39,10 +39,10 @@ function sentence(edges, missing, truth) {
 
 const VERDICTS = { right: "yes", turned: "no, reversed", extra: "no, not in the true graph", missing: "no, missing" };
 
-function table(edges, missing, labels, judged) {
+function table(edges, absent, labels, judged) {
   const name = (node) => title(labels[node] ?? node);
   const percent = (value) => (value === null || value === undefined ? "–" : `${Math.round(100 * value)}%`);
-  const all = [...edges, ...missing.map((edge) => ({ ...edge, weight: null, confidence: null, kind: "missing" }))];
+  const all = [...edges, ...absent.map((edge) => ({ ...edge, weight: null, confidence: null, kind: "missing" }))];
   const rows = all.map((edge) => h("tr", { class: edge.kind },
     h("th", { scope: "row" }, `${name(edge.source)} → ${name(edge.target)}`),
     h("td", { class: "number" }, short(edge.weight, 2)), h("td", { class: "number" }, percent(edge.confidence)),

@@ -52,9 +52,9 @@ export async function show(root, { run, address, signal }) {
       const done = pressed.map((id) => ids.get(id));
       const found = done.length ? await ask(`runs/${run.id}/apply`, { body: { image, actions: done }, signal }) : { images: [], truths: null, valid_steps: null };
       if (mine !== turn) return;
-      const beyond = found.valid_steps !== null && pressed.length > found.valid_steps;
+      const outside = found.valid_steps !== null && pressed.length > found.valid_steps;
       const real = pressed.length ? found.truths?.at(-1) ?? null : image.startsWith("t-") ? start : null;
-      shown = { image, pressed, steps: [start, ...found.images], real, beyond };
+      shown = { image, pressed, steps: [start, ...found.images], real, outside };
       enable();
       await draw(mine);
     } catch (error) {
@@ -69,7 +69,7 @@ export async function show(root, { run, address, signal }) {
     const last = pressed.length ? labels.get(pressed.at(-1)) : "no action";
     await now.show(shown.steps.at(-1), `After ${last}`, pressed.length ? `after ${last}` : "start image");
     if (mine !== turn) return;
-    await truth.show(shown.real, "Image in the data", shown.real ? "from the data" : shown.beyond ? "outside the value range" : "not in the data");
+    await truth.show(shown.real, "Image in the data", shown.real ? "from the data" : shown.outside ? "outside the value range" : "not in the data");
     await drawHistory(mine);
     if (mine === turn && pressed.length) speak(`${last}: step ${pressed.length}.`);
   }
