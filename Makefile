@@ -33,6 +33,9 @@ browser:
 test: $(READY) browser
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
+# Compiled modules are kept: tests start dozens of processes that import the package.
+pytest prove: export PYTHONDONTWRITEBYTECODE :=
+
 pytest: $(READY)
 	$(BIN)/pytest -n 2 --dist loadgroup
 

@@ -1,4 +1,4 @@
-"""What tests of several rooms share."""
+"""Fixtures that tests of several packages share."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ NOBODY = 65534
 
 @pytest.fixture
 def without_permissions() -> Callable[[], AbstractContextManager[None]]:
-    """As a user whom folder permissions bind; they do not bind root."""
+    """Act as a user bound by folder permissions, which root is not."""
 
     @contextmanager
     def bound() -> Iterator[None]:
         for used in ("lightning_fabric", "disentwine.report"):
-            import_module(used)  # that user may not read what is in root's home
+            import_module(used)  # that user may not read root's home
         user = os.geteuid()
         if user == 0:
             os.seteuid(NOBODY)
@@ -113,7 +113,7 @@ def pictures() -> Arrays:
 
 @pytest.fixture(scope="session")
 def build(pictures: Arrays) -> Callable[..., VAE]:
-    """A fresh model, the same at every call."""
+    """A new model with the same weights at every call."""
 
     def build(**options: Any) -> VAE:
         with fixed_noise(0):
@@ -124,7 +124,7 @@ def build(pictures: Arrays) -> Callable[..., VAE]:
 
 @pytest.fixture(scope="session")
 def train(pictures: Arrays, build: Callable[..., VAE]) -> Callable[..., Any]:
-    """`fit` on the tiny data set, with the tiny model unless another is given."""
+    """`fit` on the small dataset, with a small model unless another is given."""
 
     def train(out: Path | None, *, model: Any = None, **options: Any) -> Any:
         return fit(model or build(), pictures, out=out, **(TRAINING | options))
@@ -151,7 +151,7 @@ def fingerprint() -> Callable[[Path], dict[str, str]]:
 def uninterrupted(
     tmp_path_factory: pytest.TempPathFactory, train: Any, fingerprint: Any
 ) -> dict[str, str]:
-    """The fingerprint of a training that nothing disturbed."""
+    """The fingerprint of a training without interruptions."""
     out = tmp_path_factory.mktemp("uninterrupted") / "run"
     train(out)
     return dict(fingerprint(out))
@@ -161,7 +161,7 @@ def uninterrupted(
 def after_update(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[[dict[int, Callable[[], None]]], None]:
-    """Do something right after the updates of chosen steps, each once."""
+    """Call functions right after the updates of chosen steps, each once."""
     update = Trainer.update
 
     def after_update(actions: dict[int, Callable[[], None]]) -> None:
@@ -176,13 +176,13 @@ def after_update(
 
 @pytest.fixture(scope="session")
 def leftovers() -> Callable[[Path], list[Path]]:
-    """What saves that were cut off have left in a run folder."""
+    """Partial files that interrupted saves left in a run folder."""
     return lambda run: sorted(run.rglob(".half-written-*"))
 
 
 @pytest.fixture(scope="session")
 def stopped(tmp_path_factory: pytest.TempPathFactory, train: Any) -> Path:
-    """A run that was stopped at step 10 of 13, and saved before at step 8."""
+    """A run that was stopped at step 10 of 13, with an earlier checkpoint of step 8."""
     out = tmp_path_factory.mktemp("stopped") / "run"
 
     def stop(model: Any, step: int) -> None:
@@ -208,7 +208,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory, train: Any) -> Path:
 
 @pytest.fixture
 def run(stopped: Path, tmp_path: Path) -> Path:
-    """A copy that may be damaged."""
+    """A copy of the stopped run, to be damaged."""
     shutil.copytree(stopped, tmp_path / "run")
     return tmp_path / "run"
 

@@ -264,7 +264,9 @@ def build(old: list[Test], new: list[Test], commit: str) -> tuple[Table, Matcher
     """Where each old test is today."""
     renamed = {Test.parse(a): Test.parse(b) for a, b in by_hand()[0].items()}
     functions = {a.function: b.function for a, b in renamed.items() if a.parameters is None}
-    matcher = Matcher(commit, (t.function for t in old), (t.function for t in new))
+    gone = set(by_hand()[1])
+    kept = (test.function for test in old if str(test) not in gone)
+    matcher = Matcher(commit, kept, (test.function for test in new))
     pairs = matcher.match(functions)
     parameters: dict[str, dict[Function, list[str | None]]] = {"old": {}, "new": {}}
     for tree, tests in (("old", old), ("new", new)):
@@ -297,14 +299,14 @@ def main() -> int:
     parser.add_argument("--new", type=Path, help="what pytest collects today; asked if left out")
     options = parser.parse_args()
     today = collected(options.new.open()) if options.new else collect()
-    if options.action == "check":
-        table = Table.read()
-    else:
-        before = None if options.old and options.commit else Table.read()
-        old = collected(options.old.open()) if options.old else list(before.places)
-        table, matcher = build(old, today, options.commit or before.commit)
+    table = Table.read() if TABLE.exists() else Table("", {})
+    if options.action == "build":
+        before = {(a.function, b.function) for a, b in table.places.items() if b is not None}
+        old = collected(options.old.open()) if options.old else list(table.places)
+        table, matcher = build(old, today, options.commit or table.commit)
         for a, b in matcher.by_content:
-            print(f"matched by content: {Test(*a)} -> {Test(*b)}")
+            if (a, b) not in before:
+                print(f"renamed, by its content: {Test(*a)} -> {Test(*b)}")
         table.write()
     problems = lost(table, today)
     print(*problems, sep="\n", end="\n" if problems else "")

@@ -34,7 +34,7 @@ SAVE_EVERY = 3
 
 
 class Noise(Dataset):
-    """A few small pictures of nothing."""
+    """A few small images of noise."""
 
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
