@@ -19,10 +19,10 @@ ONE_VARIES = torch.stack([torch.arange(8.0), torch.full((8,), 5.0), torch.zeros(
 def test_dc_ign_holds_what_does_not_vary() -> None:
     model = build(DCIGN, varied=(0, 2), dimensions=2)
     assert model.latent == 4
-    assert model.held(ONE_VARIES).tolist() == [False, False, True, True]
-    assert not model.held(torch.rand(8, 3)).any()
+    assert model.fixed(ONE_VARIES).tolist() == [False, False, True, True]
+    assert not model.fixed(torch.rand(8, 3)).any()
     unknown = torch.full((8, 3), torch.nan)
-    assert not model.held(unknown).any()
+    assert not model.fixed(unknown).any()
 
 
 def test_dc_ign_decodes_held_codes_at_their_mean_and_pulls_them_there() -> None:
