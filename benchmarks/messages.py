@@ -1,10 +1,10 @@
-"""How well graph networks tell what codes become: one round of attention against rounds of neighbours.
+"""Graph networks of the transition layer: one round of attention and several rounds of neighbours.
 
     python benchmarks/messages.py runs/ctvae/dsprites-... [--updates 1600] [--out results]
 
-Takes the autoencoder of a trained ct-vae, and has each network learn nothing but $-\\log p(L_y | L_x, a)$
-from the codes of the same training pairs. Told are nats of all codes of y, and how often the action that
-makes y likeliest is the right one, on validation pairs; and seconds of the processor.
+Takes the autoencoder of a trained ct-vae and trains each network on $-\\log p(L_y | L_x, a)$ alone, with
+the codes of the same training pairs. Printed are the nats of all codes of y, the share of validation
+pairs whose true action maximises the likelihood of y, and processor seconds.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The causal transition layer: pair networks in factors against networks on concatenated pairs.
+"""The causal transition layer: factored pair networks and networks on concatenated pairs.
 
     python benchmarks/transition.py [--widths 16 64 128] [--threads 1] [--out results]
 
-Both compute the same (to 1e-5), of the same weights, for the same batch, in one run. The plain way asks
-one action after the other, each time its network and that of no action on all pairs $[x_i, x_j]$, and
-attends anew; the layer tries all actions at once. Times are seconds of the processor, the best of several
-rounds, in which all widths, activations and both ways take turns, so that a busy machine disturbs none.
+Both compute the same (to 1e-5) from the same weights, for the same batch, in one run. The plain version
+computes one action after the other, each time its network and that of no action on all pairs $[x_i, x_j]$,
+with a new attention; the layer computes all actions at once. Times are processor seconds, the best of
+several rounds in which all widths, activations and versions alternate, so that other load affects all.
 
-Ends with an error where the two differ, or where causal mode with sines between the layers, as all ready
-recipes have them, and 128 hidden units is not 20 times as fast. Narrower networks are a smaller part of
-what causal mode computes, and relu needs distances instead of products: what they gain is told, not claimed.
+Ends with an error if the two differ, or if causal mode with sine activations, as in all ready recipes,
+and 128 hidden units is not 20 times as fast. Narrower networks are a smaller part of the computation, and
+relu needs distances instead of products: their speed-up is printed, not required.
 """
 
 from __future__ import annotations
