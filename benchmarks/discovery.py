@@ -1,12 +1,12 @@
-"""Our graphs learnt from labels beside those of NOTEARS, PC, GES and LiNGAM, on the same tables.
+"""Graphs learnt from labels by our method, NOTEARS, PC, GES and LiNGAM on the same tables.
 
     python benchmarks/discovery.py [--quick] [--out results/]
 
-The structural Hamming distance to the true graph over seeds (a seed draws rows, noise and graphs),
-on Pendulum and Flow labels with label noise and on random nonlinear graphs; and how sure we are of
-edges that no method can tell the direction of. PC, GES and LiNGAM are those of causal-learn, left
-out where it is not installed; an edge that PC or GES leaves undirected counts as half right, and a
-method that fails as one that finds no edge.
+Structural Hamming distance to the true graph over seeds (a seed determines rows, noise and graphs), on
+Pendulum and Flow labels with label noise and on random nonlinear graphs; and the confidence of edges
+whose direction is not identifiable. PC, GES and LiNGAM are those of causal-learn, left out if it is not
+installed. An edge that PC or GES leaves undirected counts as half correct, and a method that fails as one
+without edges.
 """
 
 from __future__ import annotations

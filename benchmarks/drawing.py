@@ -1,15 +1,15 @@
-"""How fast Pendulum and Flow are drawn, and how near the drawings come to the authors' images.
+"""Rendering time of Pendulum and Flow, and difference of the renderings from the authors' images.
 
     python benchmarks/drawing.py
 
-The differences need the authors' files in the folder that DISENTWINE_DATA names. They are means
-over all pixels, channels and images, on a scale of 0 to 255: as drawn, and with `pixel_snapping=True`.
+The differences need the authors' files in the folder of DISENTWINE_DATA. They are means over all
+pixels, channels and images, on a scale of 0 to 255: by default, and with `pixel_snapping=True`.
 
-Pendulum's images follow from its angles, so ours are compared one by one. Flow's published labels
+Pendulum's images follow from its angles, so images are compared one by one. Flow's published labels
 are truncated to integers and leave out the jet's noise e, so that several scenes share a label:
-for each published image we draw every filling of the cup that has its labels, at each e on a grid
-from its least value .01 in steps of .002 to .036, and count the nearest drawing. The columns
-of the cup are also compared alone, since e shows only to their right.
+for each published image we render every filling of the cup that has its labels, at each e on a grid
+from its smallest value 0.01 in steps of 0.002 to 0.036, and take the nearest image. The columns
+of the cup are also compared alone, since e affects only the columns to their right.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Time and memory of the importance-weighted bound of a five-layer ladder VAE on one machine.
+"""Time and memory of the importance-weighted bound of a five-layer ladder VAE.
 
     python benchmarks/likelihood.py --images 1000
     python benchmarks/likelihood.py --run runs/ladder/mnist-ladder-vae-64-32-16-8-4-0-* \
         --out results/likelihood.json
 
-With `--run` it is the bound of a trained model on its test split, all images and all samples, by which
-the study's estimate can be checked; without, that of an untrained model on noise, where only time and
-memory matter.
+With `--run`: the bound of a trained model on its test split with all images and samples, to check
+the estimate of the study. Without: that of an untrained model on noise, for time and memory only.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Our metrics beside those of disent 0.8, on the same codes, interleaved in one run.
+"""Our metrics and those of disent 0.8 on the same latents, interleaved in one run.
 
     python benchmarks/metrics.py --disent PYTHON     # an interpreter that can import disent
-    python benchmarks/metrics.py --ranks             # DCI against its gradient-boosting original
+    python benchmarks/metrics.py --ranks             # DCI and its gradient-boosting original
 
-Both draw from the same full grid of factors (46,080 samples of ten codes) with the same numbers of
-training and test points; ours is timed without its noise floor, which disent does not measure.
+Both sample from the same full grid of factors (46,080 samples of ten latents) with the same numbers of
+training and test points. Ours is timed without its noise floor, which disent does not compute.
 """
 
 from __future__ import annotations

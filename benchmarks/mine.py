@@ -1,10 +1,10 @@
-"""How fast MIC and TIC are, beside minepy on the same arrays.
+"""Time of MIC and TIC, ours and minepy's, on the same arrays.
 
     python benchmarks/mine.py [--minepy PYTHON]
 
-PYTHON is the interpreter of an environment that has minepy (GPL, hence never one of ours); without
-it only our seconds are printed. Both measure 4 codes with 4 factors, alpha .6 and c 15, take turns
-for several rounds, and print their quickest; starting, compiling and reading arrays do not count.
+PYTHON is the interpreter of an environment with minepy (GPL, hence not a dependency); without it only
+our times are printed. Both compute 4 latents with 4 factors, alpha 0.6 and c 15, alternate for several
+rounds, and report the fastest; start, compilation and reading of arrays are not included.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The networks on equal terms: reconstruction error of a VAE after the same processor time.
+"""Reconstruction error of a VAE with each network after the same processor time.
 
 python benchmarks/networks.py [--seconds 60] [--seeds 0 1 2] [--rates 0.001 0.003] [--data pendulum]
 """

@@ -1,9 +1,9 @@
-"""What painters make of combinations of concepts that training never showed.
+"""Error of component decoders on concept combinations that are not in the training data.
 
-Decoders in layers are trained to paint images from their true labels, with one or another kind of
-painters for the concepts that are painted together. Then an effect is set, on validation images, to
-values on and off the data's grid, and painted again: errors against the simulator, for combinations
-near some of the training and for others.
+Layered decoders are trained to decode images from their true labels, with one of several component
+decoders for the concepts of a group. Then an effect of validation images is set to values on and off
+the grid of the data, and the image is decoded. Printed are errors against the simulator, for
+combinations near training combinations and for others.
 
     python benchmarks/painters.py --out results/painters.json
 """

@@ -1,12 +1,12 @@
-"""How quickly the explorer answers a slider: time of the server, of the round trip, and of the processor.
+"""Latency of the explorer for a slider: server time, round trip, processor time.
 
     python benchmarks/serve.py [--requests 200] [--size 96] [--models causal-vae causal-vae/layered]
     python benchmarks/serve.py --out results/serve-latency.json
-    python benchmarks/serve.py --run RUN             # a run on pendulum that there is already
+    python benchmarks/serve.py --run RUN             # an existing run on pendulum
 
-One user drags the light: a request after the other, each with another angle. The processor's time
-tells what an answer costs where other work shares the machine. `--threads` compares numbers of
-threads in this process, without the web.
+One user drags the light: one request after the other, each with another angle. Processor time is the
+cost of an answer on a shared machine. `--threads` compares numbers of threads in this process,
+without HTTP.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The explorer under hostile requests and hostile images: what came back, how late, in how much memory.
+"""The explorer under hostile requests and images: status, latency, memory.
 
     python benchmarks/serve_hostile.py [--requests 1000] [--out results/serve-hostile.json]
 
-The requests and images are those of the tests (tests/serve/test_hostile_*.py), sent to a server in a
-process of its own, over a socket. Nothing but 200 and 4xx may come back, and at the end it must answer.
+The requests and images are those of the tests (tests/serve/test_hostile_*.py), sent over a socket to a
+server in its own process. Only 200 and 4xx are allowed, and the server must answer at the end.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The explorer under load: many clients on loopback for a while, then a burst.
+"""The explorer under load: many clients on loopback for some seconds, then a burst.
 
     python benchmarks/serve_load.py [--clients 64] [--seconds 20] [--run RUN] [--out results/serve.json]
 
-Every client asks for interventions, sweeps, images and samples, one after the other, and waits
-as long as a refusal tells it to. Measured are the answers by status, the latency of those that were
-admitted, and the server's memory. Nothing but 200 and 503 with Retry-After may come back, at the
-end the server must answer, and its memory must not have grown.
+Every client requests interventions, sweeps, images and samples, one after the other, and respects
+Retry-After. Measured are answers by status, the latency of accepted requests, and the server's memory.
+Only 200 and 503 with Retry-After are allowed, the server must answer at the end, and its memory must
+not have grown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What both benchmarks of the explorer share: a run, a server process of its own, and its memory."""
+"""Run, server process and memory of the explorer's benchmarks."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""Where the errors of do-images come from: combinations that training showed, and others; pixels.
+"""Error of counterfactuals by concept combination: near training combinations, and others.
 
-A layered model paints a group of concepts together, so it can know only how combinations look that
-its group had in training. This tells do-images whose groups all lie near such a combination from
-those with one that is far from every one. The same is told of images whose concepts need not be read,
-because their labels are given: what is left is the error of mechanisms and painters.
+A layered model decodes a group of concepts together, so it can know only combinations of the group
+that are in the training data. Counterfactuals whose groups are all near such a combination are separated
+from those with one that is far from all. The same is measured with the labels given in place of the
+inferred concepts: what is left is the error of mechanisms and component decoders.
 
-Flow's water ends at a whole pixel where it is drawn with `pixel_snapping=True`, so that images show its
-height only
-roughly. What that costs under do(ball size) is measured with an oracle that knows everything but the height
-between two pixels.
+With `pixel_snapping=True` Flow's water ends at a whole pixel, so that images show its height only
+roughly. The cost of that under do(ball size) is measured with an oracle that knows everything except
+the height between two pixels.
 
     python benchmarks/support.py runs/causalvae/{pendulum,flow,flow-snapped}-causal-vae-layered-[012]-*
 """

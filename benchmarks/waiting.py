@@ -1,7 +1,7 @@
-"""How long idle threads should spin: steps per second of our loop alone, and of two that share.
+"""Spin count of idle threads: steps per second of our loop alone, and of two that share the cores.
 
-Each spin count has a process of its own that works only while it is its turn; then two processes with
-the same count run at once. Count 0 is `OMP_WAIT_POLICY=PASSIVE`.
+Each spin count has its own process; the processes take turns. Then two processes with the same count run
+at once. Count 0 is `OMP_WAIT_POLICY=PASSIVE`.
 
     python benchmarks/waiting.py [--counts 0 4000 8000 15000 30000]
 """

@@ -11,6 +11,7 @@ from typing import Any
 from disentwine.errors import DataError, UsageError
 from disentwine.studies.ct_vae.figures import confusion_figures, graph_figures, rollout_figures
 from disentwine.studies.ct_vae.measures import SIAMESE, measure
+from disentwine.studies.ct_vae.summary import summary
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.tables import Column
 from disentwine.studies.trial import Trial, TrialResult
@@ -263,6 +264,7 @@ CTVAE = Study(
     },
     figures=figures,
     derived_rows=derived_rows,
+    summary=summary,
     notes=NOTES,
     dataset_notes=DATASET_NOTES,
 )
