@@ -247,7 +247,7 @@ def test_neighbours_of_fewer_samples_than_classes_tell_nothing() -> None:
 
 def test_names_and_a_bare_matrix_are_not_compared() -> None:
     graph = nx.DiGraph([("a", "b"), ("b", "c")])
-    with pytest.raises(UsageError, match="order of nodes nobody knows"):
+    with pytest.raises(UsageError, match="order of nodes is unknown"):
         shd(CHAIN, graph)
     assert shd(Graph(("b", "a", "c"), [[0, 0, 1], [1, 0, 0], [0, 0, 0]]), graph).value == 0
 

@@ -15,7 +15,7 @@ from disentwine.core.types import IndexArray, UInt8Array
 from disentwine.data.factor_grid import FactorGrid
 from disentwine.data.transitions import transitions
 from disentwine.errors import DataError, UsageError
-from disentwine.evaluation.probes import Reader
+from disentwine.evaluation.probes import ConceptProbe
 from disentwine.metrics.actions import intervention_scores, retrieval_scores
 from disentwine.metrics.images import over, squared_error
 
@@ -167,7 +167,7 @@ def walks(
 
 
 def leak_scores(
-    model: Any, reader: Reader, pairs: Transitions, *, most: int = MOST_PAIRS
+    model: Any, reader: ConceptProbe, pairs: Transitions, *, most: int = MOST_PAIRS
 ) -> list[Score]:
     """How far factors that were not acted on are moved by one action and by five, read back from the
     model's images.
@@ -177,7 +177,7 @@ def leak_scores(
 
     Arguments:
         model: one that *transitions*.
-        reader: of the same data set, from `train_concept_probe`.
+        reader: of the same data set, from `train_probe`.
         pairs: its test pairs are used.
         most: pairs to look at.
     """
@@ -194,7 +194,7 @@ def leak_scores(
 
 
 def _leaks(
-    model: Any, reader: Reader, made: UInt8Array, real: UInt8Array, factor: IndexArray
+    model: Any, reader: ConceptProbe, made: UInt8Array, real: UInt8Array, factor: IndexArray
 ) -> list[Score]:
     """How far the factors of images are from those of the real ones: the one acted on, and others."""
     truth = reader(real)

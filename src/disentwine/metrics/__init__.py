@@ -1,4 +1,4 @@
-"""Pure functions of arrays that answer with a score."""
+"""Metrics: pure functions of arrays that return a score."""
 
 from disentwine.metrics.actions import action_accuracy, factor_accuracy
 from disentwine.metrics.active_latents import active_units

@@ -1,4 +1,4 @@
-"""Pixel MSE; gradient-energy sharpness."""
+"""Reconstruction error and sharpness of images."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reconstruction_error(originals: NDArray[np.uint8], reconstructions: NDArray[
 
 
 def over(error: float, other: float) -> float:
-    """One error over another, which is no number where there is nothing to divide by.
+    """One error over another, NaN where the other is zero.
 
     >>> over(0.1, 0.2), over(0.1, 0.0)
     (0.5, nan)
@@ -62,8 +62,8 @@ def sharpness(images: UInt8Array, truth: UInt8Array, *, name: str = "sharpness")
     r"""$E(\hat x) / E(x)$ with the gradient energy $E(x) = \overline{(\partial_h x)^2} +
     \overline{(\partial_w x)^2}$, derivatives being differences of neighbouring pixels.
 
-    1 is as sharp as the truth, less is blurred, more is noisy. It says nothing of whether edges are
-    where they should be: look at the error beside it.
+    1 is as sharp as the truth, less is blurred, more is noisy. It does not measure whether edges are
+    in the right place: look at the error beside it.
 
     Arguments:
         images: (n, height, width, channels).
@@ -82,7 +82,7 @@ def sharpness(images: UInt8Array, truth: UInt8Array, *, name: str = "sharpness")
         )
     own, real = _gradient_energy(images), _gradient_energy(truth)
     if real == 0:
-        raise UsageError("truth: images of one colour have no edges to compare with")
+        raise UsageError("truth: images of one colour have no edges to compare to")
     details = {
         "about": "gradient energy over that of real images",
         "energy": own,

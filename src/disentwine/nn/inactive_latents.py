@@ -7,10 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from disentwine.core.types import ACTIVE_VARIANCE
 from disentwine.errors import UsageError
-
-UNUSED = 0.01
-"""The variance of a mean over images below which a unit says nothing: what `active-units` counts by."""
 
 NOISE = math.exp(-3)
 """The variance of a revived unit's noise: with that of the prior, 1, a decoder learns to ignore it sooner
@@ -43,7 +41,7 @@ def reset_inactive(
     """
     units = first.in_features
     means = last(features)[:, :units]
-    unused: Tensor = (means.var(0, correction=0) < UNUSED).nonzero()[:most, 0]
+    unused: Tensor = (means.var(0, correction=0) < ACTIVE_VARIANCE).nonzero()[:most, 0]
     to_mean = nn.Linear(last.in_features, units).to(last.weight)
     mean = to_mean(features)
     if len(unused) and mean.std(0, correction=0).min() <= ALIKE * mean.abs().max():

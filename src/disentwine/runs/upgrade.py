@@ -91,7 +91,7 @@ STATE_KEYS: tuple[Rule, ...] = (renamed("opponent_optimiser", "discriminator_opt
 LOGGED: Patterns = ((r"^opponent_", "discriminator_"),)
 """Names of loss terms and other logged numbers."""
 
-SCORE_NAMES: Patterns = ()
+SCORE_NAMES: Patterns = ((r"^effect-leak\b", "off-target-effect"),)
 """Names of scores in `evaluation.json` and `scores.json`."""
 
 OWN = "weights."

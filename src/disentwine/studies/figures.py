@@ -131,7 +131,9 @@ def effect_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
     """What interventions should move and do move, for the first seed of every system."""
     written: FigureFiles = []
     for (data, system), result in first_of_each(results).items():
-        leak = next((score for score in result.scores if score["name"] == "effect-leak"), None)
+        leak = next(
+            (score for score in result.scores if score["name"] == "off-target-effect"), None
+        )
         if leak is not None:
             name = f"effects-{data}-{system.replace('/', '-')}.png"
             path = figures.save_figure(effects_of(leak["details"]), folder / name)

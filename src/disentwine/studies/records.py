@@ -17,6 +17,7 @@ from disentwine.runs.recipe import Recipe, parse_recipe
 from disentwine.runs.run import SCORES, is_run, load_run
 from disentwine.runs.session import differences
 from disentwine.runs.storage import make_folder, storage_errors, write_atomically
+from disentwine.runs.upgrade import SCORE_NAMES, new_name
 from disentwine.studies.learning_curves import read_learning_curve
 from disentwine.studies.trial import Trial, TrialResult
 
@@ -145,7 +146,8 @@ def _read(path: Path, *keys: str) -> dict[str, Any] | None:
             f"{path} does not tell what a trial measured: {wrong}. "
             f"Put an intact copy there, or delete it to make the trial again."
         )
-    return dict(content)
+    scores = [{**s, "name": new_name(s["name"], SCORE_NAMES)} for s in content["scores"]]
+    return {**content, "scores": scores}
 
 
 def _problem(content: Any, keys: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""The disentanglement score of the FactorVAE paper."""
+"""The disentanglement metric of the FactorVAE paper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from disentwine.metrics._inputs import ValueIndex, checked, noise_floor, varying
 
 
 def factor_vae(
-    codes: ArrayLike,
+    latents: ArrayLike,
     factors: ArrayLike,
     *,
     batch: int = 64,
@@ -20,7 +20,7 @@ def factor_vae(
     seed: int = 0,
     floor: bool = True,
 ) -> Score:
-    r"""Does the code that varies least in a set of images tell which factor they share?
+    r"""Accuracy of predicting the factor that images share from the latent that varies least.
 
     A vote is $\arg\min_i \frac{\mathrm{Var}(z_i \text{ over the set})}{\mathrm{Var}(z_i)}$; the score
     is the accuracy of the majority-vote classifier from votes to factors.
@@ -28,19 +28,19 @@ def factor_vae(
     Reference: Disentangling by Factorising, H. Kim and A. Mnih, 2018, section 4.
 
     Arguments:
-        codes: (n, d), each image encoded once.
+        latents: (n, d), each image encoded once.
         factors: (n, k); sets are found by their values.
         batch: images of a set.
         train: votes to learn the classifier from.
         test: votes to measure its accuracy on.
         seed: of the sets.
-        floor: also measure the noise floor, which doubles the time.
+        floor: also measure the chance level (permutation baseline), which doubles the time.
 
     >>> v = np.array([[a, b] for a in range(8) for b in range(8)], float)
     >>> factor_vae(v, v, train=400, test=200).value
     1.0
     """
-    z, v = checked(codes, factors)
+    z, v = checked(latents, factors)
 
     def estimate(z: FloatArray, v: FloatArray) -> float:
         rng = np.random.default_rng([seed, 0])
@@ -64,9 +64,9 @@ def _votes(
     z: FloatArray, index: ValueIndex, *, n: int, batch: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     y = rng.integers(index.k, size=n)
-    variance, alive = z.var(axis=0, ddof=1), varying(z)
+    variance, active = z.var(axis=0, ddof=1), varying(z)
     votes = np.zeros(n, dtype=np.int64)
-    if not alive.any():
+    if not active.any():
         return votes, y
     for factor in range(index.k):
         rows = np.flatnonzero(y == factor)
@@ -74,5 +74,5 @@ def _votes(
             anchor = rng.integers(index.n, size=(len(some), 1))
             sets = index.like(np.repeat(anchor, batch, axis=1), factor, rng)
             within = z[sets].var(axis=1, ddof=1)
-            votes[some] = np.where(alive, within / np.where(alive, variance, 1), np.inf).argmin(1)
+            votes[some] = np.where(active, within / np.where(active, variance, 1), np.inf).argmin(1)
     return votes, y

@@ -1,4 +1,4 @@
-"""Mutual information gap."""
+"""Mutual information gap (MIG)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from disentwine.metrics._inputs import (
 
 
 def mig(
-    codes: ArrayLike,
+    latents: ArrayLike,
     factors: ArrayLike,
     *,
     discrete_codes: bool = False,
@@ -29,29 +29,29 @@ def mig(
     seed: int = 0,
     floor: bool = True,
 ) -> Score:
-    r"""How much more the best code knows of each factor than the second best.
+    r"""MIG: gap in mutual information between the two most informative latents of each factor.
 
-    $\frac1K \sum_k \frac{1}{H(v_k)} \big(I(z_{(1)}; v_k) - I(z_{(2)}; v_k)\big)$, codes cut into
+    $\frac1K \sum_k \frac{1}{H(v_k)} \big(I(z_{(1)}; v_k) - I(z_{(2)}; v_k)\big)$, with latents in
     `bins` bins of equal width.
 
     Reference: Isolating Sources of Disentanglement in VAEs, R. Chen et al., 2018, eq. 6.
 
     Arguments:
-        codes: (n, d).
+        latents: (n, d).
         factors: (n, k).
-        discrete_codes: codes are names, as those of a quantizer, whose numbers mean nothing.
-        bins: of each code, and of each continuous factor.
-        seed: of the noise floor.
-        floor: also measure the noise floor, which doubles the time.
+        discrete_codes: whether the latents are codes of a quantizer, whose numbers have no order.
+        bins: of each latent, and of each continuous factor.
+        seed: of the permutation for the chance level.
+        floor: also measure the chance level (permutation baseline), which doubles the time.
 
-    Details: the `matrix` of $I(z_i; v_k) / H(v_k)$, what chance gives a cell of it on average,
-    `matrix_noise_floor`, and the `gaps` of each factor. The noise floor of the score is a gap of chances.
+    Details: the `matrix` of $I(z_i; v_k) / H(v_k)$, the mean chance level of its entries,
+    `matrix_noise_floor`, and the `gaps` of each factor.
 
     >>> v = np.array([[a, b] for a in range(4) for b in range(5)], float)
     >>> round(mig(v, v).value, 6)
     1.0
     """
-    z, v = checked(codes, factors)
+    z, v = checked(latents, factors)
     check_counts(bins=bins)
 
     def matrix(z: FloatArray, v: FloatArray) -> FloatArray:

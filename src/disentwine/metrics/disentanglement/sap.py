@@ -1,4 +1,4 @@
-"""Separated attribute predictability."""
+"""Separated attribute predictability (SAP)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from disentwine.core.types import FloatArray, Kind
 from disentwine.metrics._inputs import checked, gap_of_best_two, kinds_of, noise_floor, varying
 
 CUTS = 1000
-"""Thresholds are sought between so many groups of neighbouring codes."""
+"""Groups of neighbouring values between which thresholds are sought."""
 
 
 def sap(
-    codes: ArrayLike,
+    latents: ArrayLike,
     factors: ArrayLike,
     *,
     kinds: Sequence[Kind] | None = None,
@@ -24,44 +24,44 @@ def sap(
     seed: int = 0,
     floor: bool = True,
 ) -> Score:
-    r"""How much better each factor is read off its best code than off the second best.
+    r"""SAP: score gap between the two most predictive latents of each factor (Kumar et al., 2018).
 
     $S_{ij}$ is the squared correlation $\frac{\mathrm{Cov}(z_i, v_j)^2}{\mathrm{Var}(z_i)
     \mathrm{Var}(v_j)}$ for continuous and ordinal factors, the balanced accuracy of the best
-    thresholds for binary and categorical ones, and 0 for an inactive code. The score is the mean
+    thresholds for binary and categorical ones, and 0 for an inactive latent. The score is the mean
     gap of each column's best two entries.
 
     Reference: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations,
     A. Kumar, P. Sattigeri and A. Balakrishnan, 2018, section 3.
 
     Arguments:
-        codes: (n, d).
+        latents: (n, d).
         factors: (n, k).
         kinds: of the factors; by default those of two values are binary, others continuous.
-        inactive: a code of less variance counts as constant as well. Codes of a model whose prior is a
-            standard normal are inactive below `ALIVE` = .01: a unit that the model does not use still
-            follows a factor, by a thousandth of its width, and would halve the gap of the unit that
-            has it.
-        seed: of the noise floor.
-        floor: also measure the noise floor, which doubles the time.
+        inactive: a latent of less variance counts as constant as well. Under a standard normal
+            prior, latents are inactive below `ACTIVE_VARIANCE` = 0.01: an inactive latent still
+            follows a factor, by a thousandth of its width, and would halve the gap of the latent
+            that encodes it.
+        seed: of the permutation for the chance level.
+        floor: also measure the chance level (permutation baseline), which doubles the time.
 
     Details: the score `matrix`, and the score with every factor taken `as_continuous`. A perfect
-    code of a factor with c classes has a gap of 1 - 1/c at most, since the second best code is right
-    by chance; public code that reads factors with a linear SVC scores a perfect code far lower.
+    latent of a factor with c classes has a gap of 1 - 1/c at most, since the second best latent is
+    right by chance; implementations with a linear SVC give a perfect latent a far lower score.
 
     >>> v = np.array([[a, b] for a in range(4) for b in range(5)], float)
     >>> sap(v, v).value
     1.0
     """
-    z, v = checked(codes, factors)
+    z, v = checked(latents, factors)
     kinds = kinds_of(v, kinds)
-    alive = varying(z) & (z.var(axis=0) >= inactive)
+    active = varying(z) & (z.var(axis=0) >= inactive)
 
     def estimate(z: FloatArray, v: FloatArray) -> float:
-        return float(gap_of_best_two(_matrix(z, v, kinds, alive)).mean())
+        return float(gap_of_best_two(_matrix(z, v, kinds, active)).mean())
 
-    matrix = _matrix(z, v, kinds, alive)
-    continuous = gap_of_best_two(_squared_correlations(z, v, alive)).mean()
+    matrix = _matrix(z, v, kinds, active)
+    continuous = gap_of_best_two(_squared_correlations(z, v, active)).mean()
     return Score(
         "sap",
         float(gap_of_best_two(matrix).mean()),
@@ -76,38 +76,38 @@ def sap(
 
 
 def _matrix(
-    z: FloatArray, v: FloatArray, kinds: Sequence[Kind], alive: NDArray[np.bool_]
+    z: FloatArray, v: FloatArray, kinds: Sequence[Kind], active: NDArray[np.bool_]
 ) -> FloatArray:
-    matrix = _squared_correlations(z, v, alive)
+    matrix = _squared_correlations(z, v, active)
     for j, kind in enumerate(kinds):
         if kind in ("binary", "categorical"):
             classes = np.unique(v[:, j], return_inverse=True)[1]
             matrix[:, j] = [
-                threshold_accuracy(code, classes) if lives else 0.0
-                for code, lives in zip(z.T, alive, strict=True)
+                threshold_accuracy(latent, classes) if is_active else 0.0
+                for latent, is_active in zip(z.T, active, strict=True)
             ]
     return matrix
 
 
-def _squared_correlations(z: FloatArray, v: FloatArray, alive: NDArray[np.bool_]) -> FloatArray:
+def _squared_correlations(z: FloatArray, v: FloatArray, active: NDArray[np.bool_]) -> FloatArray:
     z, v = z - z.mean(axis=0), v - v.mean(axis=0)
-    variance = np.where(alive, (z**2).mean(axis=0), np.inf)
+    variance = np.where(active, (z**2).mean(axis=0), np.inf)
     squares = (z.T @ v / len(z)) ** 2
     return np.minimum(squares / np.outer(variance, (v**2).mean(axis=0)), 1.0)
 
 
-def threshold_accuracy(code: FloatArray, classes: NDArray[np.int64]) -> float:
-    r"""The balanced accuracy of the best classifier that cuts one code into intervals.
+def threshold_accuracy(latent: FloatArray, classes: NDArray[np.int64]) -> float:
+    r"""The balanced accuracy of the best classifier that divides one latent into intervals.
 
     With c classes there are at most c intervals, each given to a class; $\frac1c \sum_a
-    P(\hat y = a | y = a)$ is maximised exactly by dynamic programming over the sorted codes (cut
+    P(\hat y = a | y = a)$ is maximised exactly by dynamic programming over the sorted latents (cut
     only between `CUTS` groups of neighbours when there are more distinct values).
 
     >>> threshold_accuracy(np.array([0.1, 0.2, 0.7, 0.9]), np.array([1, 1, 0, 0]))
     1.0
     """
     count = int(classes.max()) + 1
-    ranks = np.unique(code, return_inverse=True)[1]
+    ranks = np.unique(latent, return_inverse=True)[1]
     groups = ranks * min(CUTS, ranks.max() + 1) // (ranks.max() + 1)
     # The share of each class that lies in each group: what an interval over the group gains.
     counts = np.bincount(groups * count + classes, minlength=(groups.max() + 1) * count)

@@ -18,7 +18,7 @@ from disentwine.data.splits import evenly_spaced
 from disentwine.figures.actions import action_graphs, confusion_matrix
 from disentwine.figures.images import labelled_rows
 from disentwine.nn.images import evaluation_mode, to_unit_range
-from disentwine.report.context import Subject
+from disentwine.report.context import ReportContext
 from disentwine.report.html import Picture, Section
 from disentwine.report.text import number
 
@@ -114,7 +114,7 @@ MEAN_OF = 64
 """Images that masks and graphs are a mean of."""
 
 
-def actions(subject: Subject) -> Section | None:
+def actions(subject: ReportContext) -> Section | None:
     """One image under every action, again and again."""
     model: Any = subject.model
     if not isinstance(model, AppliesActions):
@@ -141,7 +141,7 @@ def actions(subject: Subject) -> Section | None:
     )
 
 
-def confusions(subject: Subject) -> Section | None:
+def confusions(subject: ReportContext) -> Section | None:
     """Which action is taken for which."""
     score = subject.found.score("action-accuracy")
     factor = subject.found.score("factor-accuracy")
@@ -164,7 +164,7 @@ def confusions(subject: Subject) -> Section | None:
     )
 
 
-def touched(subject: Subject) -> Section | None:
+def touched(subject: ReportContext) -> Section | None:
     """Where each action is felt, and which codes depend on which."""
     model: Any = subject.model
     if not isinstance(model, AppliesActions) or not hasattr(model, "graphs"):

@@ -12,20 +12,19 @@ from matplotlib.figure import Figure
 from disentwine import figures
 from disentwine.core.capabilities import Decodes, Hierarchical, Quantizes
 from disentwine.core.score import Score
+from disentwine.core.types import ACTIVE_NATS, ACTIVE_VARIANCE
 from disentwine.evaluation.evaluate import Evaluation
 from disentwine.evaluation.latents import code_frequencies, traverse
 from disentwine.figures.heat_maps import MOST_ROWS as MOST_KNOWING
-from disentwine.figures.hierarchy import ACTIVE
-from disentwine.metrics.active_latents import ALIVE
-from disentwine.report.context import Subject
+from disentwine.report.context import ReportContext
 from disentwine.report.html import Picture, Section
 from disentwine.report.text import number, pad_rows
 from disentwine.runs.storage import write_atomically
 
 
-def layers(subject: Subject) -> Section | None:
+def layers(subject: ReportContext) -> Section | None:
     """How much each unit of each layer adds to what the layer above says."""
-    model, kl = subject.model, subject.found.unit_kl
+    model, kl = subject.model, subject.found.latent_kl
     if not isinstance(model, Hierarchical) or kl is None:
         return None
     of = np.array(model.unit_layers)
@@ -44,12 +43,12 @@ def layers(subject: Subject) -> Section | None:
     )
 
 
-def shares(subject: Subject, shown: list[int]) -> str:
+def shares(subject: ReportContext, shown: list[int]) -> str:
     """How many of each layer's live units are shown, such as "1 of 1 in layer 2, 3 of 9 in layer 1"."""
     assert isinstance(subject.model, Hierarchical)
     layers = np.array(subject.model.unit_layers)
     counts = [
-        f"{(layers[shown] == i).sum()} of {(layers[subject.busiest] == i).sum()} in layer {i}"
+        f"{(layers[shown] == i).sum()} of {(layers[subject.most_informative] == i).sum()} in layer {i}"
         for i in range(int(layers.max()), 0, -1)
     ]
     return ", ".join(counts)
@@ -81,7 +80,7 @@ def matrix_figure(score: Score, *, units: Mapping[int, str] | None = None) -> Fi
 
 def effects_figure(found: Evaluation) -> Figure | None:
     """What interventions should move and do move, where that was measured."""
-    leak = found.score("effect-leak")
+    leak = found.score("off-target-effect")
     return None if leak is None else effects_of(leak.details)
 
 
@@ -116,9 +115,9 @@ RANKS = ("commonest", "2nd", "3rd", *(f"{i}th" for i in range(4, 10)))
 """Names of a unit that are shown."""
 
 
-def traversals(subject: Subject) -> Section | None:
+def traversals(subject: ReportContext) -> Section | None:
     """What each unit that is alive does to one image."""
-    codes, model = subject.found.codes, subject.model
+    codes, model = subject.found.latents, subject.model
     if codes is None or not isinstance(model, Decodes):
         return None
     title = "What each unit does"
@@ -126,7 +125,7 @@ def traversals(subject: Subject) -> Section | None:
     if not shown:
         return Section(title, "No unit of the code is alive: it says the same of every image.")
     name = subject.activity_name
-    labels = [f"{subject.unit_name(u)}\n{name} {subject.activity[u]:.2f}" for u in shown]
+    labels = [f"{subject.latent_name(u)}\n{name} {subject.activity[u]:.2f}" for u in shown]
     if isinstance(model, Quantizes):
         names = {unit: code_frequencies(codes[:, unit])[0][: len(RANKS)] for unit in shown}
         rows = [traverse(model, codes[0], {unit: names[unit]})[0] for unit in shown]
@@ -154,31 +153,31 @@ def traversals(subject: Subject) -> Section | None:
     )
 
 
-def _choice(subject: Subject, shown: list[int]) -> str:
+def _choice(subject: ReportContext, shown: list[int]) -> str:
     """Which units are shown, in which order, and how many there are."""
     if isinstance(subject.model, Hierarchical):
         return (
             f"Rows go from the top layer down, the busiest units of each layer first; a unit takes the "
             f"layers below along. Shown are, of the units that say something, {shares(subject, shown)}."
         )
-    units = len(subject.busiest)
+    units = len(subject.most_informative)
     more = f" Shown are {len(shown)} of {units}." if units > len(shown) else ""
     return f"The busiest units come first; those that say nothing are left out.{more}"
 
 
-def knowledge(subject: Subject) -> Section | None:
+def knowledge(subject: ReportContext) -> Section | None:
     """Which unit knows of which factor."""
     score = subject.found.score("mic") or subject.found.score("mig")
     if score is None:
         return None
     units, more = None, ""
-    if subject.counted_by_divergence:
+    if subject.active_by_kl:
         shown = subject.shown(MOST_KNOWING)
-        units = {unit: subject.unit_name(unit) for unit in shown}
+        units = {unit: subject.latent_name(unit) for unit in shown}
         more = f" Of the units that say something, these are {shares(subject, shown)}."
     elif (all_units := len(score.details.get("matrix", ()))) > MOST_KNOWING:
         more = f" Shown are {MOST_KNOWING} of {all_units}, those that know most of each factor."
-    if units is None and not subject.alive.all():
+    if units is None and not subject.active.all():
         more += " It does not see by how little a unit varies: also those that are not alive are told of."
     figure = matrix_figure(score, units=units)
     if figure is None:
@@ -193,11 +192,11 @@ def knowledge(subject: Subject) -> Section | None:
     )
 
 
-def activity(subject: Subject) -> Section | None:
+def activity(subject: ReportContext) -> Section | None:
     """Which units are alive."""
     if len(subject.activity) == 0:
         return None
-    prior = "its prior" if subject.counted_by_divergence else "a standard normal"
+    prior = "its prior" if subject.active_by_kl else "a standard normal"
     measures = {
         "KL": f"mean KL divergence from {prior} (nats)",
         "var": "code variance",
@@ -206,19 +205,19 @@ def activity(subject: Subject) -> Section | None:
     shown = np.argsort(-subject.activity, kind="stable")[:MOST_BARS]
     figure = figures.unit_activity(
         subject.activity[shown],
-        labels=[subject.unit_name(int(unit)) for unit in shown],
-        alive=subject.alive[shown].tolist(),
+        labels=[subject.latent_name(int(unit)) for unit in shown],
+        alive=subject.active[shown].tolist(),
         measure=measures[subject.activity_name],
     )
-    alive, units = int(subject.alive.sum()), len(subject.alive)
-    if subject.counted_by_divergence:
-        living = f"they differ by more than {ACTIVE} nats from what the layer above expects"
+    alive, units = int(subject.active.sum()), len(subject.active)
+    if subject.active_by_kl:
+        living = f"they differ by more than {ACTIVE_NATS} nats from what the layer above expects"
     elif isinstance(subject.model, Quantizes):
-        living = f"their names differ between two images with a chance above {ALIVE}"
+        living = f"their names differ between two images with a chance above {ACTIVE_VARIANCE}"
     else:
-        living = f"their code varies by more than {ALIVE} over images"
+        living = f"their code varies by more than {ACTIVE_VARIANCE} over images"
     text = f"{alive} of {units} units are alive: {living}."
-    if not subject.alive[shown].all():
+    if not subject.active[shown].all():
         text += " The others are drawn faint."
     text += f" The {len(shown)} busiest are shown." if len(shown) < units else ""
     return Section(

@@ -16,7 +16,7 @@ from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
 from disentwine.data.splits import evenly_spaced
 from disentwine.nn.images import to_uint8
-from disentwine.report.context import Subject
+from disentwine.report.context import ReportContext
 from disentwine.report.html import Picture, Section, Table
 from disentwine.report.sections.actions import actions, confusions, touched
 from disentwine.report.sections.interventions import adjacency, causes, effects, interventions
@@ -29,7 +29,7 @@ from disentwine.runs.run import kept_scores
 PAIRS, SAMPLES, SAMPLE_COLUMNS = 8, 20, 10
 
 
-def reconstructions(subject: Subject) -> Section:
+def reconstructions(subject: ReportContext) -> Section:
     """Originals beside reconstructions, spread over the held-out split."""
     originals = subject.dataset.images[evenly_spaced(subject.found.indices, PAIRS)]
     figure = figures.image_pairs(originals, subject.model.reconstruct(originals))
@@ -47,7 +47,7 @@ def reconstructions(subject: Subject) -> Section:
     )
 
 
-def samples(subject: Subject) -> Section | None:
+def samples(subject: ReportContext) -> Section | None:
     """New images."""
     model = subject.model
     if not isinstance(model, Generates):
@@ -64,7 +64,7 @@ def samples(subject: Subject) -> Section | None:
     )
 
 
-def losses(subject: Subject) -> Section | None:
+def losses(subject: ReportContext) -> Section | None:
     """How the training went."""
     records = subject.run.metrics
     if not records:
@@ -88,7 +88,7 @@ def losses(subject: Subject) -> Section | None:
     )
 
 
-def numbers(subject: Subject) -> Section:
+def numbers(subject: ReportContext) -> Section:
     """Everything that was measured, also by `disentwine evaluate` before, with the same weights."""
     known = {score.name for score in subject.found.scores}
     before = [s for s in kept_scores(subject.run) if s["name"] not in known]
@@ -122,7 +122,7 @@ def numbers(subject: Subject) -> Section:
     )
 
 
-def recipe(subject: Subject) -> Section:
+def recipe(subject: ReportContext) -> Section:
     """What to train to have it again."""
     return Section(
         "Recipe",
@@ -131,7 +131,7 @@ def recipe(subject: Subject) -> Section:
     )
 
 
-def commands(subject: Subject) -> Section:
+def commands(subject: ReportContext) -> Section:
     """How to have it again."""
     path, held = subject.run.path.resolve(), "holds this run"
     name = path.name
@@ -148,7 +148,7 @@ def commands(subject: Subject) -> Section:
     return Section("Make it again", text, code="\n".join(lines))
 
 
-def made_with(subject: Subject) -> Section:
+def made_with(subject: ReportContext) -> Section:
     """The versions of what decides the numbers."""
     trained, now = dict(subject.run.checkpoint.state.get("versions", {})), versions()
     if trained == now:
@@ -161,7 +161,7 @@ def made_with(subject: Subject) -> Section:
     )
 
 
-SECTIONS: tuple[Callable[[Subject], Section | None], ...] = (
+SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
     interventions,
     actions,
     confusions,

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from disentwine.core.score import Score
-from disentwine.evaluation.counterfactuals import sharpness_scores
-from disentwine.evaluation.evaluate import LIMIT, evaluate
+from disentwine.evaluation.evaluate import evaluate
+from disentwine.evaluation.held_out import LIMIT
+from disentwine.evaluation.protocols import SMALL_SAMPLE
 from disentwine.runs.run import Run
 from disentwine.studies.causal import causal_vae as causalvae
 from disentwine.studies.causal.causal_vae import (
     DECAY,
     DRAWINGS,
-    PAPERS_N,
     Row,
     per_concept,
     row_trial,
@@ -41,16 +39,6 @@ ROWS = (
     ),
 )
 
-KEPT = (
-    "mic",
-    "tic",
-    "reconstruction-error",
-    "shd",
-    "counterfactual-",
-    "independence-",
-    "injectivity",
-)
-
 
 def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     """Every system on both data sets; the longest first, so that no core waits for it at the end."""
@@ -64,22 +52,29 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     ]
 
 
+EVALUATED = (
+    "reconstruction",
+    "graph",
+    "counterfactuals",
+    "independence",
+    "disentanglement",
+    "mean-counterfactuals",
+    "sharpness",
+)
+
+
 def measure(run: Run, *, limit: int = LIMIT) -> list[Score]:
-    """Concepts, graph and reconstructions; do-images, their error and sharpness; and what the theory of
-    Wasserstein autoencoders asks for."""
-    model, dataset, seed = run.model, run.dataset, run.recipe.seed
-    found = evaluate(model, dataset, ["mic-tic"], seed=seed, limit=limit)
-    scores = [without_arrays(score) for score in found.scores if score.name.startswith(KEPT)]
-    scores += [over_concepts(scores, name) for name in ("ratio", "share")]
-    return scores + sharpness_scores(model, dataset, found.indices, seed=seed)
-
-
-def over_concepts(scores: Sequence[Score], name: str) -> Score:
-    """The mean over concepts of "counterfactual-ratio" or "counterfactual-share"."""
-    same = [score for score in scores if score.name.startswith(f"counterfactual-{name}:")]
-    return Score(
-        f"counterfactual-{name}", float(np.mean([score.value for score in same])), n=same[0].n
+    """Concepts, graph and reconstructions; the error and sharpness of counterfactuals; and the
+    conditions of Wasserstein autoencoders."""
+    found = evaluate(
+        run.model,
+        run.dataset,
+        ["mic-tic"],
+        evaluators=EVALUATED,
+        seed=run.recipe.seed,
+        limit=limit,
     )
+    return [s if s.name.startswith("sharpness") else without_arrays(s) for s in found.scores]
 
 
 def figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
@@ -108,7 +103,7 @@ CAUSALWAE = Study(
     name="causalwae",
     about="CausalWAE beside CausalVAE under the same interventions",
     trials=trials,
-    measure={"paper": measure, "smoke": partial(measure, limit=PAPERS_N)},
+    measure={"paper": measure, "smoke": partial(measure, limit=SMALL_SAMPLE)},
     published={},
     tables={
         "Images, interventions and what the theory asks for (test split)": COLUMNS,

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from disentwine.evaluation.protocols import MANY_PAIRS
 from disentwine.studies.disentanglement.figures import (
     bar_figures,
     learning_curve_figures,
     traversal_figures,
 )
 from disentwine.studies.disentanglement.measures import (
-    MANY_PAIRS,
     MINUTES,
     best_setting,
     measure,
