@@ -38,9 +38,9 @@ def subject(pictures: Arrays, tmp_path_factory: pytest.TempPathFactory) -> Repor
     return ReportContext(run, pictures, evaluate(run.model, pictures, "none"))
 
 
-def with_activity(subject: ReportContext, kl: list[float], alive: list[bool]) -> ReportContext:
+def with_activity(subject: ReportContext, kl: list[float], active: list[bool]) -> ReportContext:
     found = subject.found
-    scores = [Score("active-units", float(sum(alive)), n=1, details={"alive": alive})]
+    scores = [Score("active-units", float(sum(active)), n=1, details={"active": active})]
     changed = Evaluation(found.split, found.indices, scores, found.latents, np.array(kl))
     return ReportContext(subject.run, subject.dataset, changed)
 
@@ -82,12 +82,12 @@ def test_a_hierarchy_s_units_are_counted_as_its_picture_counts_them(subject: Rep
 
 
 def test_every_layer_has_its_share_from_the_top_down(subject: ReportContext) -> None:
-    kl, alive = [5.0, 4.0, 3.0, 0.0, 0.1, 0.2], [True] * 3 + [False] + [True] * 2
-    changed = with_activity(subject, kl, alive)
+    kl, active = [5.0, 4.0, 3.0, 0.0, 0.1, 0.2], [True] * 3 + [False] + [True] * 2
+    changed = with_activity(subject, kl, active)
     assert changed.busiest == [0, 1, 2, 5, 4]
     assert changed.shown(12) == [5, 4, 0, 1, 2]
     assert changed.shown(3) == [5, 4, 0]
-    assert changed.unit_name(4) == "layer 2, z4"
+    assert changed.latent_name(4) == "layer 2, z4"
     section = traversals(changed)
     assert section is not None
     assert "2 of 2 in layer 2, 3 of 3 in layer 1" in section.text
@@ -97,8 +97,8 @@ def test_every_layer_has_its_share_from_the_top_down(subject: ReportContext) -> 
 def test_what_units_know_is_shown_of_those_that_carry_most(
     subject: ReportContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kl, alive = [0.1, 4.0, 3.0, 0.0, 0.0, 0.2], [True] * 3 + [False] * 2 + [True]
-    changed = with_activity(subject, kl, alive)
+    kl, active = [0.1, 4.0, 3.0, 0.0, 0.0, 0.2], [True] * 3 + [False] * 2 + [True]
+    changed = with_activity(subject, kl, active)
     matrix = np.arange(6.0)[:, None] / 10
     knows = Score("mig", 0.5, n=9, details={"matrix": matrix, "factors": ["digit"]})
     changed.found.scores.append(knows)
@@ -126,7 +126,7 @@ def test_models_without_layers_have_no_such_section(
     run = load_run(tmp_path / "run")
     plain = ReportContext(run, pictures, evaluate(run.model, pictures, "none"))
     assert layers(plain) is None
-    assert plain.unit_name(2) == "z2"
+    assert plain.latent_name(2) == "z2"
     found = with_activity(plain, [0.5, 2.0, 1.0], [True, True, False])
     assert found.busiest == [1, 0]
 
