@@ -20,8 +20,8 @@ from disentwine.evaluation.disentanglement import NO_QUANTITIES, ONE_FACTOR, sco
 from disentwine.evaluation.evaluate import Evaluation, evaluate
 from disentwine.evaluation.held_out import LIMIT, held_out
 from disentwine.metrics.active_latents import active_units
+from disentwine.metrics.disentanglement.gaps import sap
 from disentwine.metrics.disentanglement.modularity import explicitness
-from disentwine.metrics.disentanglement.sap import sap
 from disentwine.metrics.images import reconstruction_error
 from disentwine.metrics.registry import METRICS
 from disentwine.models import MODELS

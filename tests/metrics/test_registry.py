@@ -147,8 +147,8 @@ def any_sample(self: Any, samples: Any, factor: int, rng: np.random.Generator) -
 MUTANTS: dict[str, tuple[str, str, Any]] = {
     "z-diff": ("_inputs", "ValueIndex.like", any_sample),
     "factor-vae": ("_inputs", "ValueIndex.like", any_sample),
-    "sap": ("disentanglement.sap", "gap_of_best_two", lambda m: m.min(axis=0)),
-    "mig": ("disentanglement.mig", "entropy", lambda classes: 2.0),
+    "sap": ("disentanglement.gaps", "gap_of_best_two", lambda m: m.min(axis=0)),
+    "mig": ("disentanglement.gaps", "entropy", lambda classes: 2.0),
     "dci": ("disentanglement.dci", "_split_gains", lambda predictors, d: np.ones(d)),
     "modularity": (
         "disentanglement.modularity",

@@ -25,8 +25,8 @@ from disentwine.metrics import (
 )
 from disentwine.metrics._inputs import entropy, mutual_information
 from disentwine.metrics.attributes import _hinge_bias
+from disentwine.metrics.disentanglement.gaps import threshold_accuracy
 from disentwine.metrics.disentanglement.info_mec import explained
-from disentwine.metrics.disentanglement.sap import threshold_accuracy
 
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
 

@@ -22,11 +22,10 @@ from disentwine.errors import DataError, UsageError
 from disentwine.evaluation.actions import MOST_PAIRS, action_scores, leak_scores
 from disentwine.evaluation.held_out import HeldOut, reconstruction
 from disentwine.metrics.attributes import attribute_accuracy
+from disentwine.metrics.disentanglement.gaps import mig, sap
 from disentwine.metrics.disentanglement.info_mec import info_mec
 from disentwine.metrics.disentanglement.mic_tic import mine
-from disentwine.metrics.disentanglement.mig import mig
-from disentwine.metrics.disentanglement.sap import sap
-from disentwine.metrics.disentanglement.z_diff import z_diff
+from disentwine.metrics.disentanglement.shared_factor import z_diff
 from disentwine.nn.images import evaluation_mode
 from disentwine.training.batch_source import BatchSource
 

@@ -8,14 +8,12 @@ from typing import Literal, get_args
 
 from disentwine.core.score import Score
 from disentwine.metrics.disentanglement.dci import dci
-from disentwine.metrics.disentanglement.factor_vae import factor_vae
+from disentwine.metrics.disentanglement.gaps import mig, sap
 from disentwine.metrics.disentanglement.info_mec import info_mec
 from disentwine.metrics.disentanglement.irs import irs
 from disentwine.metrics.disentanglement.mic_tic import mine
-from disentwine.metrics.disentanglement.mig import mig
 from disentwine.metrics.disentanglement.modularity import explicitness, modularity
-from disentwine.metrics.disentanglement.sap import sap
-from disentwine.metrics.disentanglement.z_diff import z_diff
+from disentwine.metrics.disentanglement.shared_factor import factor_vae, z_diff
 
 Invariance = Literal["latent order", "latent sign", "common scale", "latent scale", "latent shift"]
 """Transformations of the latents that leave the score unchanged; "common scale" scales all alike,

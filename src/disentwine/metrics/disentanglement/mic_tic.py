@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from itertools import product
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, get_args
@@ -158,11 +159,15 @@ def mine(
         )
     )
     pairs = both.size // 2
-    show = False if progress is None and pairs * len(z) < LONG else progress
-    with ProgressBar("MIC and TIC", total=pairs, show=show) as bar:
+    short = progress is None and pairs * len(z) < LONG
+    shown: AbstractContextManager[ProgressBar | None] = (
+        nullcontext() if short else ProgressBar("MIC and TIC", total=pairs, show=progress)
+    )
+    with shown as bar:
         for cell, matrix in zip(cells, found, strict=True):
             both[cell] = _mic(matrix), _tic(matrix, grids)
-            bar.advance()
+            if bar is not None:
+                bar.advance()
     mic_values, tic_values = np.moveaxis(both, -1, 0)
     return _score("mic", mic_values, len(z), grids), _score("tic", tic_values, len(z), grids)
 
