@@ -17,9 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 from disentwine.evaluation.likelihood import log_likelihood
+from disentwine.evaluation.protocols import active_per_layer, mean_latent_kl
 from disentwine.runs.checkpoint import commit, versions
 from disentwine.runs.fit import train_recipe
-from disentwine.studies.ladder.measures import activity, unit_kl, watch
+from disentwine.studies.ladder.measures import watch
 from disentwine.studies.ladder.study import ladder_trial
 from disentwine.studies.learning_curves import RecordLearningCurve, read_learning_curve
 from disentwine.studies.workers import workers
@@ -43,14 +44,14 @@ def measure(system: str, decay: float, runs: Path) -> dict[str, Any]:
     )
     model, data, validation = run.model, run.dataset, run.dataset.split["validation"]
     bound = log_likelihood(model, data, validation, samples=SAMPLES, progress=False)
-    alive = activity(model, unit_kl(model, data, validation), n=len(validation))
+    active = active_per_layer(model, mean_latent_kl(model, data, validation), n=len(validation))
     return {
         "system": system,
         "decay": decay,
         "validation": bound.value,
         "standard_error": bound.details["standard_error"],
         "training": read_learning_curve(run.path)[-1]["scores"]["train"],
-        "active_units": [int(score.value) for score in alive[1:]],
+        "active_units": [int(score.value) for score in active[1:]],
         "n": len(validation),
         "samples": SAMPLES,
         "seed": 0,

@@ -107,7 +107,7 @@ def of_run(path: Path) -> list[dict[str, Any]]:
         np.unique(dataset.column(name)[indices], return_inverse=True)[1]
         for name in ("shape", "orientation")
     )
-    alive = np.flatnonzero(active_units(codes).details["alive"])
+    alive = np.flatnonzero(active_units(codes).details["active"])
     rows = []
     for unit in alive:
         moves = [

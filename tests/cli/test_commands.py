@@ -116,7 +116,9 @@ def test_the_likelihood_is_measured_when_it_is_named(
 ) -> None:
     assert "log-likelihood" not in command("evaluate", tiny_run).out
     words = ("evaluate", tiny_run, "--metrics", "log-likelihood")
-    assert "a lower bound in nats, of 3 draws an image" in command(*words, "--samples", "3").out
+    assert (
+        "a lower bound in nats, from 3 samples per image" in command(*words, "--samples", "3").out
+    )
     scores = {s["name"]: s for s in json.loads(command(*words, "--json").out)}
     assert scores["log-likelihood"]["n"] == 1000
     assert scores["log-likelihood"]["details"]["samples"] == 100
@@ -127,7 +129,7 @@ def test_the_likelihood_is_measured_when_it_is_named(
 
     assert command("train", recipe, "model.name=wae-mmd", "--out", "runs/wae").code == 0
     without = command("evaluate", "runs/wae", "--metrics", "log-likelihood")
-    assert "log-likelihood does not apply: wae-mmd cannot tell" in without.out
+    assert "log-likelihood does not apply: the model does not estimate" in without.out
 
 
 def test_a_recipe_finds_the_run_it_starts_with_from_its_own_folder(
@@ -172,6 +174,7 @@ def test_all_problems_of_a_recipe_come_in_one_report(command: Any, recipe: Path)
         (["train", "ladder-vae-mnist", "model.layers=16,8"], "a list in brackets, such as [16,8]"),
         (["evaluate", "nowhere"], "is not a run folder"),
         (["evaluate", "nowhere", "--baselines", "pca, grund-truth"], "mean 'ground-truth'?"),
+        (["evaluate", "nowhere", "--evaluators", "grahp"], "mean 'graph'?"),
         (["runs", "nowhere"], "there is no folder nowhere"),
         (["study", "labels", "--stages", "9"], "stages: the study labels has 1, got 9"),
         (["data", "show", "pendulm"], "Did you mean 'pendulum'?"),
@@ -283,7 +286,7 @@ def test_scores_are_told_where_pictures_cannot_be_kept(command: Any, tiny_run: P
     answer = command("evaluate", tiny_run, "--metrics", "mig")
     assert answer.code == 0, answer.err
     assert "mig" in answer.out
-    assert "image:" not in answer.out
+    assert "figure:" not in answer.out
     assert "cannot write runs/tiny/figures" in answer.err
 
 

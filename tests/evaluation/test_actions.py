@@ -9,7 +9,7 @@ from disentwine.data import Shapes3D
 from disentwine.data.factor_grid import FactorGrid
 from disentwine.data.transitions import transitions
 from disentwine.evaluation.actions import action_scores, off_target_scores, rollout_scores
-from disentwine.evaluation.probes import Reader
+from disentwine.evaluation.probes import ConceptProbe
 from disentwine.report.sections import actions as action_figures
 from disentwine.report.sections.actions import real_rows, rollout_rows
 from disentwine.testing import small_grid
@@ -92,7 +92,7 @@ def test_factors_that_do_not_move_are_told_from_those_that_do():
         where = [np.abs(DATA.images.astype(int) - i).sum((1, 2, 3)).argmin() for i in images]
         return DATA.factors[np.array(where)]
 
-    class Known(Reader):
+    class Known(ConceptProbe):
         def __call__(self, images):
             return read(images)
 

@@ -7,7 +7,7 @@ import pytest
 
 from disentwine.data import Arrays
 from disentwine.errors import UsageError
-from disentwine.evaluation.baselines import BASELINES, baseline_codes, flat
+from disentwine.evaluation.baselines import BASELINES, baseline_latents, flat
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (60, 6, 6, 1), dtype=np.uint8)
@@ -16,7 +16,9 @@ FACTORS = RNG.normal(size=(60, 2))
 
 def codes(name: str, images: np.ndarray, **options: int) -> np.ndarray:
     dataset = Arrays(images=images, factors=FACTORS, names=["a", "b"])
-    return baseline_codes(name, dataset, dataset.split["test"][:5], **({"components": 3} | options))
+    return baseline_latents(
+        name, dataset, dataset.split["test"][:5], **({"components": 3} | options)
+    )
 
 
 @pytest.mark.parametrize("name", ["pca", "ica"])

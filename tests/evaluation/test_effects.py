@@ -16,7 +16,7 @@ from disentwine.data import Arrays, Pendulum
 from disentwine.errors import DataError
 from disentwine.evaluation.counterfactuals import drawn_values
 from disentwine.evaluation.effects import effect_scores
-from disentwine.evaluation.probes import Reader, train_concept_probe
+from disentwine.evaluation.probes import ConceptProbe, train_probe
 
 SHADOW = {"shadow_length", "shadow_position"}
 
@@ -35,8 +35,8 @@ def pendulum() -> Pendulum:
 
 
 @pytest.fixture(scope="module")
-def reader(pendulum: Pendulum) -> Reader:
-    return train_concept_probe(pendulum, steps=250)
+def reader(pendulum: Pendulum) -> ConceptProbe:
+    return train_probe(pendulum, steps=250)
 
 
 class Simulator:
@@ -82,12 +82,12 @@ class ForgetsEffects(Simulator):
         return self.pendulum.simulate(factors, {**do, **kept}).images
 
 
-def measured(model: Any, reader: Reader, pendulum: Any) -> dict[str, Score]:
+def measured(model: Any, reader: ConceptProbe, pendulum: Any) -> dict[str, Score]:
     scores = effect_scores(model, reader, pendulum, pendulum.split["test"][:300], seed=0)
     return {score.name: score for score in scores}
 
 
-def test_a_reader_reads_images_it_has_not_seen(reader: Reader, pendulum: Pendulum) -> None:
+def test_a_reader_reads_images_it_has_not_seen(reader: ConceptProbe, pendulum: Pendulum) -> None:
     """A few seconds of training are enough for a tenth of a deviation where a pixel allows it."""
     assert (reader.error < [0.1, 0.1, 0.25, 0.15]).all()
     test = pendulum.split["test"]
@@ -99,7 +99,7 @@ def test_a_reader_reads_images_it_has_not_seen(reader: Reader, pendulum: Pendulu
 
 
 def test_a_reader_does_not_work_out_one_concept_from_the_others(
-    reader: Reader, pendulum: Pendulum
+    reader: ConceptProbe, pendulum: Pendulum
 ) -> None:
     """A light moved without its shadow, which never occurs in the data."""
     factors = pendulum.factors[pendulum.split["test"][:300]]
@@ -113,7 +113,7 @@ def test_a_reader_does_not_work_out_one_concept_from_the_others(
 def test_the_same_seed_gives_the_same_reader(pendulum: Pendulum) -> None:
     torch.manual_seed(3)
     state = torch.get_rng_state()
-    first, again, other = (train_concept_probe(pendulum, steps=3, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (train_probe(pendulum, steps=3, seed=seed) for seed in (0, 0, 1))
     assert torch.equal(state, torch.get_rng_state())
     some = pendulum.images[:20]
     assert np.array_equal(first(some), again(some))
@@ -122,37 +122,39 @@ def test_the_same_seed_gives_the_same_reader(pendulum: Pendulum) -> None:
 
 def test_a_reader_learns_from_the_images_that_carry_labels(pendulum: Pendulum) -> None:
     """Scenes can be redrawn only where every label is known; without any, the error says so."""
-    some = train_concept_probe(pendulum.with_labels(0.1), steps=3)
+    some = train_probe(pendulum.with_labels(0.1), steps=3)
     assert np.isfinite(some(pendulum.images[:5])).all()
     torn = pendulum.factors.copy()
     torn[::2, 0], torn[1::2, 1] = np.nan, np.nan
     partial = copy.copy(pendulum)
     partial.factors = torn
     with pytest.raises(DataError, match="every label"):
-        train_concept_probe(partial, steps=3)
+        train_probe(partial, steps=3)
 
 
-def test_the_simulator_itself_is_as_good_as_the_reader(reader: Reader, pendulum: Pendulum) -> None:
+def test_the_simulator_itself_is_as_good_as_the_reader(
+    reader: ConceptProbe, pendulum: Pendulum
+) -> None:
     found = measured(Simulator(pendulum), reader, pendulum)
     assert list(found) == [
         *(f"effect-error:{name}" for name in pendulum.names),
-        "effect-leak",
-        "effect-leak-causes",
+        "off-target-effect",
+        "off-target-effect-causes",
     ]
     for score in found.values():
         assert score.value == score.noise_floor
         assert score.n == 300
         assert score.details["about"]
-    assert found["effect-leak-causes"].value < 0.1
-    moved = found["effect-leak"].details["expected_movement"] > 0
+    assert found["off-target-effect-causes"].value < 0.1
+    moved = found["off-target-effect"].details["expected_movement"] > 0
     assert moved.astype(int).tolist() == [[1, 0, 1, 1], [0, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, 1]]
 
 
-def test_a_moved_cause_is_seen(reader: Reader, pendulum: Pendulum) -> None:
+def test_a_moved_cause_is_seen(reader: ConceptProbe, pendulum: Pendulum) -> None:
     """Eight degrees of light are .35 deviations; nothing else is touched."""
     right = measured(Simulator(pendulum), reader, pendulum)
     wrong = measured(MovesACause(pendulum), reader, pendulum)
-    leak = wrong["effect-leak-causes"]
+    leak = wrong["off-target-effect-causes"]
     assert leak.details["where"] == "do(shadow_length) moves light_angle"
     assert leak.value == pytest.approx(8 / reader.scale[1], rel=0.2)
     assert leak.value > 3 * leak.noise_floor
@@ -163,7 +165,7 @@ def test_a_moved_cause_is_seen(reader: Reader, pendulum: Pendulum) -> None:
         assert wrong[f"effect-error:{name}"].value == right[f"effect-error:{name}"].value
 
 
-def test_an_effect_that_does_not_follow_is_seen(reader: Reader, pendulum: Pendulum) -> None:
+def test_an_effect_that_does_not_follow_is_seen(reader: ConceptProbe, pendulum: Pendulum) -> None:
     found = measured(ForgetsEffects(pendulum), reader, pendulum)
     error = found["effect-error:light_angle"].details
     assert (error["error"][2:] > 3 * error["error_floor"][2:]).all()
@@ -183,23 +185,23 @@ def test_without_a_simulator_effects_are_left_out(pendulum: Pendulum) -> None:
         edges=edges,
         allow_missing=True,
     )
-    reader = train_concept_probe(pictures, steps=30)
+    reader = train_probe(pictures, steps=30)
     assert np.isfinite(reader.error).all()
     found = measured(Simulator(pendulum), reader, pictures)
-    error = found["effect-leak"].details["error"]
+    error = found["off-target-effect"].details["error"]
     assert np.isnan(error).astype(int).tolist() == [[0, 0, 1, 1], [0, 0, 1, 1], [0] * 4, [0] * 4]
     assert all(np.isfinite(s.value) and s.noise_floor is None for s in found.values())
-    assert found["effect-leak-causes"].n <= 300
+    assert found["off-target-effect-causes"].n <= 300
 
 
 def test_models_that_do_not_intervene_and_data_without_labels() -> None:
     grey = Arrays(images=np.zeros((20, 16, 16, 1), np.uint8))
     with pytest.raises(DataError, match="labels"):
-        train_concept_probe(grey)
+        train_probe(grey)
     pictures = Arrays(
         images=np.zeros((20, 16, 16, 1), np.uint8), factors=np.arange(20.0)[:, None], names=["a"]
     )
-    reader = train_concept_probe(pictures, steps=1)
+    reader = train_probe(pictures, steps=1)
     assert effect_scores(object(), reader, pictures, pictures.split["test"], seed=0) == []
 
 

@@ -15,11 +15,13 @@ from disentwine.core.model import Batch, Losses
 from disentwine.data import Arrays
 from disentwine.data.splits import evenly_spaced, random_subset
 from disentwine.errors import DataError, UsageError
-from disentwine.evaluation.disentanglement import NO_QUANTITIES, ONE_FACTOR, score_codes
-from disentwine.evaluation.evaluate import LIMIT, Evaluation, evaluate, evaluate_baseline, held_out
+from disentwine.evaluation.baselines import evaluate_baseline
+from disentwine.evaluation.disentanglement import NO_QUANTITIES, ONE_FACTOR, score_latents
+from disentwine.evaluation.evaluate import Evaluation, evaluate
+from disentwine.evaluation.held_out import LIMIT, held_out
 from disentwine.metrics.active_latents import active_units
+from disentwine.metrics.disentanglement.gaps import sap
 from disentwine.metrics.disentanglement.modularity import explicitness
-from disentwine.metrics.disentanglement.sap import sap
 from disentwine.metrics.images import reconstruction_error
 from disentwine.metrics.registry import METRICS
 from disentwine.models import MODELS
@@ -51,15 +53,15 @@ def test_images_that_do_not_match_are_refused() -> None:
 def test_only_units_that_vary_are_active() -> None:
     codes = np.random.default_rng(0).normal(size=(500, 3)) * [1.0, 0.05, 0.5] + [0, 9, 0]
     score = active_units(codes)
-    assert (score.value, score.details["alive"]) == (2, [True, False, True])
+    assert (score.value, score.details["active"]) == (2, [True, False, True])
 
 
 def test_units_that_are_names_are_active_where_the_name_changes_whatever_its_number() -> None:
     names = np.array([[7.0, 0.0, 3.0]] * 999 + [[7.0, 63.0, 3.0]])
-    assert active_units(names).details["alive"] == [False, True, False]
+    assert active_units(names).details["active"] == [False, True, False]
     names[:100, 2] = 4
     found = active_units(names, discrete_codes=True)
-    assert found.details["alive"] == [False, False, True]
+    assert found.details["active"] == [False, False, True]
 
 
 @pytest.mark.parametrize("name", ["vq-vae", "mcq-vae", "ct-vae"])
@@ -73,10 +75,10 @@ def test_codes_that_are_names_are_not_measured_as_quantities(name: str) -> None:
     quantities = ["sap", "factor-vae", "irs", "mic-tic"]
     assert found.skipped == dict.fromkeys(quantities, NO_QUANTITIES)
     assert {"mig", "explicitness"} <= {score.name for score in found.scores}
-    assert found.codes is not None
-    renamed = np.random.default_rng(0).permutation(8)[found.codes.astype(int)].astype(float)
+    assert found.latents is not None
+    renamed = np.random.default_rng(0).permutation(8)[found.latents.astype(int)].astype(float)
     factors = data.factors[found.indices]
-    again = score_codes(renamed, factors, data.spec, discrete_codes=True, metrics=["mig"])
+    again = score_latents(renamed, factors, data.spec, discrete_codes=True, metrics=["mig"])
     score = found.score("mig")
     assert score is not None
     assert again.scores[0].value == pytest.approx(score.value)
@@ -94,9 +96,11 @@ def test_units_that_a_model_does_not_use_do_not_count_for_sap() -> None:
 
     model = Faint.for_data(data, latent=3)
     found = evaluate(model, data, ["sap"])
-    assert found.codes is not None
+    assert found.latents is not None
     factors, kinds = data.factors[found.indices], [factor.kind for factor in data.spec]
-    values = [sap(codes, factors, kinds=kinds).value for codes in (found.codes, found.codes[:, :3])]
+    values = [
+        sap(codes, factors, kinds=kinds).value for codes in (found.latents, found.latents[:, :3])
+    ]
     score = found.score("sap")
     assert score is not None
     assert score.value == pytest.approx(values[1])
@@ -139,16 +143,16 @@ def test_moments_of_a_batch_are_nearly_those_of_sorted_data(sorted_shades: Array
 def test_codes_come_in_the_order_of_their_images(sorted_shades: Arrays) -> None:
     model = VAE.for_data(sorted_shades, latent=2)
     found = evaluate(model, sorted_shades, "none")
-    assert found.codes is not None
+    assert found.latents is not None
     expected = model.represent(sorted_shades.images[found.indices])
-    assert np.allclose(found.codes, expected, atol=1e-5)
+    assert np.allclose(found.latents, expected, atol=1e-5)
 
 
 def test_metrics_that_would_learn_thousands_of_names_are_left_out() -> None:
     v = np.arange(600.0)[:, None] // 2
-    found = score_codes(v, v, [Factor("character", "categorical")], metrics=["dci", "mig"])
+    found = score_latents(v, v, [Factor("character", "categorical")], metrics=["dci", "mig"])
     assert [score.name for score in found.scores] == ["mig"]
-    assert found.skipped["dci"].startswith("'character' has 300 names, more than 256")
+    assert found.skipped["dci"].startswith("'character' has 300 categories, more than 256")
 
 
 def test_metrics_that_tell_factors_apart_need_two() -> None:
@@ -156,11 +160,11 @@ def test_metrics_that_tell_factors_apart_need_two() -> None:
     rng = np.random.default_rng(0)
     codes, v = rng.normal(size=(300, 3)), rng.integers(0, 4, (300, 2)).astype(float)
     quick = [name for name in METRICS if name != "mic-tic"]
-    found = score_codes(codes, v[:, :1], [Factor("a")], metrics=quick)
+    found = score_latents(codes, v[:, :1], [Factor("a")], metrics=quick)
     perfect = {name for name in quick if METRICS[name].function(codes, v[:, :1]).value == 1}
     assert found.skipped == dict.fromkeys(perfect, ONE_FACTOR)
     assert "z-diff" in perfect
-    both = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=["z-diff"])
+    both = score_latents(codes, v, [Factor("a"), Factor("b")], metrics=["z-diff"])
     assert [score.name for score in both.scores] == ["z-diff"]
 
 
@@ -168,9 +172,9 @@ def test_metrics_that_tell_factors_apart_need_two() -> None:
 def test_a_map_of_what_units_know_tells_what_chance_gives_a_cell(metric: str, name: str) -> None:
     rng = np.random.default_rng(0)
     codes, v = rng.normal(size=(200, 4)), rng.integers(0, 4, (200, 2)).astype(float)
-    scores = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=[metric]).scores
+    scores = score_latents(codes, v, [Factor("a"), Factor("b")], metrics=[metric]).scores
     found = Evaluation("test", np.arange(200), scores, codes, None)
-    subject: Any = SimpleNamespace(found=found, counted_by_divergence=False, alive=np.array([True]))
+    subject: Any = SimpleNamespace(found=found, active_by_kl=False, alive=np.array([True]))
     section, score = mutual_information(subject), found.score(name)
     assert section is not None
     assert score is not None
@@ -182,10 +186,10 @@ def test_a_map_of_what_units_know_tells_what_chance_gives_a_cell(metric: str, na
 def test_a_map_of_many_units_says_which_are_shown() -> None:
     rng = np.random.default_rng(0)
     codes, v = rng.normal(size=(200, 50)), rng.integers(0, 4, (200, 2)).astype(float)
-    scores = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=["mig"]).scores
+    scores = score_latents(codes, v, [Factor("a"), Factor("b")], metrics=["mig"]).scores
     found = Evaluation("test", np.arange(200), scores, codes, None)
     section = mutual_information(
-        cast(Any, SimpleNamespace(found=found, counted_by_divergence=False, alive=np.array([True])))
+        cast(Any, SimpleNamespace(found=found, active_by_kl=False, alive=np.array([True])))
     )
     assert section is not None
     assert "Shown are the 40 of 50 latents that are most informative." in section.text
@@ -202,18 +206,18 @@ def partly_labelled(*shares: float, n: int = 100) -> tuple[np.ndarray, list[Fact
 def test_a_concept_with_few_labels_does_not_cost_the_others_their_images() -> None:
     v, spec = partly_labelled(1, 0.1, 0.8)
     codes = np.random.default_rng(1).normal(size=(100, 2))
-    found = score_codes(codes, v, spec, metrics=["mig"])
+    found = score_latents(codes, v, spec, metrics=["mig"])
     assert found.scores[0].n == 80
     assert found.scores[0].details["factors"] == ["a", "c"]
-    reason = "10 of 100 images with labels carry it, fewer than half"
+    reason = "10 of 100 labelled images have it, fewer than half"
     assert found.skipped == {"factor 'b'": reason}
-    assert score_codes(codes, v, spec, metrics="none").skipped == {}
+    assert score_latents(codes, v, spec, metrics="none").skipped == {}
 
 
 def test_images_without_any_label_do_not_count_against_a_concept() -> None:
     v, spec = partly_labelled(0.2, 0.2, 0.1)
     codes = np.random.default_rng(1).normal(size=(100, 2))
-    found = score_codes(codes, v, spec, metrics=["mig"])
+    found = score_latents(codes, v, spec, metrics=["mig"])
     assert (found.scores[0].n, found.skipped) == (10, {})
 
 
@@ -221,9 +225,9 @@ def test_the_concept_with_the_fewest_labels_is_named_where_too_few_images_have_a
     v = np.random.default_rng(0).integers(0, 4, (9, 3)).astype(float)
     v[:4, 1:] = v[4:7, [0, 2]] = v[7:, :2] = np.nan  # each image has one label: none has two
     codes = np.random.default_rng(1).normal(size=(9, 2))
-    found = score_codes(codes, v, [Factor("a"), Factor("b"), Factor("c")], metrics=["mig"])
+    found = score_latents(codes, v, [Factor("a"), Factor("b"), Factor("c")], metrics=["mig"])
     assert found.scores == []
-    assert "'c' is on 2 of 9: label more of them" in found.skipped["mig"]
+    assert "'c' is on 2 of 9: label more images" in found.skipped["mig"]
 
 
 def test_values_are_means_over_seeds_with_their_spread() -> None:
@@ -233,11 +237,11 @@ def test_values_are_means_over_seeds_with_their_spread() -> None:
     each = [explicitness(codes, v, seed=seed) for seed in (3, 8)]
     first, second = (score.value for score in each)
     assert abs(first - second) > 0.01
-    (found,) = score_codes(codes, v, spec, metrics=["explicitness"], seeds=(3, 8)).scores
+    (found,) = score_latents(codes, v, spec, metrics=["explicitness"], seeds=(3, 8)).scores
     assert found.value == pytest.approx((first + second) / 2)
     assert found.details["spread"] == pytest.approx(abs(first - second) / np.sqrt(2))
     assert (found.details["seeds"], found.noise_floor) == (2, each[0].noise_floor)
-    (alone,) = score_codes(codes, v, spec, metrics=["explicitness"], seeds=(8,)).scores
+    (alone,) = score_latents(codes, v, spec, metrics=["explicitness"], seeds=(8,)).scores
     assert (alone.value, alone.details["spread"], alone.details["seeds"]) == (second, None, 1)
 
 
@@ -246,17 +250,17 @@ def test_metrics_are_told_which_factors_are_names() -> None:
     v = np.tile([0.0, 1.0, 2.0], 20)[:, None]
     codes = np.tile([0.0, 2.0, 1.0], 20)[:, None]
     for kind, expected in (("categorical", 1), ("continuous", 1 / 4)):
-        (found,) = score_codes(codes, v, [Factor("shape", kind)], metrics=["sap"]).scores
+        (found,) = score_latents(codes, v, [Factor("shape", kind)], metrics=["sap"]).scores
         assert found.value == pytest.approx(expected)
 
 
 def test_seeds_may_come_one_by_one() -> None:
     v = np.random.default_rng(0).integers(0, 4, (100, 2)).astype(float)
     spec = [Factor("a"), Factor("b")]
-    found = score_codes(v, v, spec, metrics=["mig", "sap"], seeds=(seed for seed in [0]))
+    found = score_latents(v, v, spec, metrics=["mig", "sap"], seeds=(seed for seed in [0]))
     assert [score.name for score in found.scores] == ["mig", "sap"]
     with pytest.raises(UsageError, match="at least one"):
-        score_codes(v, v, spec, seeds=())
+        score_latents(v, v, spec, seeds=())
 
 
 @pytest.mark.parametrize(("n", "scored"), [(9, False), (10, True)])
@@ -264,10 +268,10 @@ def test_nothing_is_scored_on_a_handful_of_labels(n: int, scored: bool) -> None:
     v = np.full((50, 2), np.nan)
     v[:n] = np.random.default_rng(0).integers(0, 3, (n, 2))
     codes = np.random.default_rng(1).normal(size=(50, 2))
-    found = score_codes(codes, v, [Factor("a"), Factor("b")], metrics=["sap"])
+    found = score_latents(codes, v, [Factor("a"), Factor("b")], metrics=["sap"])
     assert bool(found.scores) == scored
     if not scored:
-        assert "9 of these images carry all labels, fewer than 10" in found.skipped["sap"]
+        assert "9 of these images have all labels, fewer than 10" in found.skipped["sap"]
 
 
 SIDES = (25, 20, 10, 4)

@@ -95,11 +95,11 @@ def check_range(function: Function) -> None:
 
 def change(codes: np.ndarray, invariance: str) -> np.ndarray:
     return {
-        "code order": lambda z: z[:, ::-1],
-        "code sign": lambda z: z * np.array([-1, 1, -1, 1]),
+        "latent order": lambda z: z[:, ::-1],
+        "latent sign": lambda z: z * np.array([-1, 1, -1, 1]),
         "common scale": lambda z: z * TINY,
-        "code scale": lambda z: z * np.array([0.25, 8.0, TINY, 1 / TINY]),
-        "code shift": lambda z: z + np.array([0.0, 16.0, -4.0, 1.0]),
+        "latent scale": lambda z: z * np.array([0.25, 8.0, TINY, 1 / TINY]),
+        "latent shift": lambda z: z + np.array([0.0, 16.0, -4.0, 1.0]),
     }[invariance](codes)
 
 

@@ -110,11 +110,11 @@ def test_what_is_perfect_has_no_error_and_no_leak() -> None:
     assert list(found) == [
         "effect-error:light",
         "effect-error:shadow",
-        "effect-leak",
-        "effect-leak-causes",
+        "off-target-effect",
+        "off-target-effect-causes",
     ]
     assert all(score.value == 0 == score.noise_floor for score in found.values())
-    details = found["effect-leak"].details
+    details = found["off-target-effect"].details
     np.testing.assert_allclose(details["expected_movement"], [[1, 0, 1], [0, 0, 2]], atol=1e-12)
     np.testing.assert_allclose(details["actual_movement"], details["expected_movement"])
     assert np.isnan(details["leak"]).tolist() == [[True, False, True], [False, False, True]]
@@ -123,7 +123,9 @@ def test_what_is_perfect_has_no_error_and_no_leak() -> None:
 def test_errors_are_in_deviations_of_the_label_and_rows_are_their_root_mean_square() -> None:
     off = EXPECTED + np.array([[0.3], [0.0]])[..., None] * SCALE * [1, 0, 2]
     found = scores(off)
-    np.testing.assert_allclose(found["effect-leak"].details["error"], [[0.3, 0, 0.6], [0, 0, 0]])
+    np.testing.assert_allclose(
+        found["off-target-effect"].details["error"], [[0.3, 0, 0.6], [0, 0, 0]]
+    )
     assert found["effect-error:light"].value == pytest.approx(np.sqrt((0.3**2 + 0.6**2) / 3))
     assert found["effect-error:shadow"].value == 0
     assert found["effect-error:light"].details["error"].tolist() == pytest.approx([0.3, 0, 0.6])
@@ -134,19 +136,19 @@ def test_a_moved_cause_and_a_moved_bystander_are_told_apart() -> None:
     cause[1, :, 0] += 0.5 * SCALE[0]
     bystander[1, :, 1] -= 0.4 * SCALE[1]
     found = scores(cause)
-    for name in ("effect-leak", "effect-leak-causes"):
+    for name in ("off-target-effect", "off-target-effect-causes"):
         assert found[name].value == pytest.approx(0.5)
         assert found[name].details["where"] == "do(shadow) moves light"
     found = scores(bystander)
-    assert found["effect-leak"].value == pytest.approx(0.4)
-    assert found["effect-leak"].details["where"] == "do(shadow) moves angle"
-    assert found["effect-leak-causes"].value == 0
+    assert found["off-target-effect"].value == pytest.approx(0.4)
+    assert found["off-target-effect"].details["where"] == "do(shadow) moves angle"
+    assert found["off-target-effect-causes"].value == 0
 
 
 def test_a_leak_is_what_changes_from_the_reconstruction_not_from_the_label() -> None:
     blurred = FACTUAL + SCALE  # a model that paints everything one deviation too far
     found = scores(EXPECTED + SCALE, read_rebuilt=blurred)
-    assert found["effect-leak"].value == pytest.approx(0, abs=1e-12)
+    assert found["off-target-effect"].value == pytest.approx(0, abs=1e-12)
     assert found["effect-error:light"].value == pytest.approx(1)
 
 
@@ -156,11 +158,11 @@ def test_the_leak_furthest_above_what_the_reader_itself_sees_is_told() -> None:
     model = reader.copy()
     model[1, :, 0] += 0.2 * SCALE[0]
     found = scores(model, read_truth=reader)
-    assert found["effect-leak"].details["where"] == "do(shadow) moves light"
-    assert found["effect-leak"].value == pytest.approx(0.2)
-    assert found["effect-leak"].noise_floor == pytest.approx(0)
+    assert found["off-target-effect"].details["where"] == "do(shadow) moves light"
+    assert found["off-target-effect"].value == pytest.approx(0.2)
+    assert found["off-target-effect"].noise_floor == pytest.approx(0)
     assert found["effect-error:shadow"].noise_floor == pytest.approx(0.6 / np.sqrt(3))
-    same = scores(reader, read_truth=reader)["effect-leak"]
+    same = scores(reader, read_truth=reader)["off-target-effect"]
     assert same.value == same.noise_floor
 
 
@@ -171,8 +173,8 @@ def test_what_nobody_knows_is_left_out() -> None:
     found = scores(off, expected=unknown, read_truth=None)
     assert found["effect-error:light"].value == pytest.approx(0.1)
     assert found["effect-error:light"].noise_floor is None
-    assert found["effect-leak"].details["where"] == "do(light) moves angle"
-    assert found["effect-leak-causes"].value == 0
+    assert found["off-target-effect"].details["where"] == "do(light) moves angle"
+    assert found["off-target-effect-causes"].value == 0
 
 
 def test_what_does_not_fit_is_named() -> None:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from disentwine.errors import UsageError
-from disentwine.metrics.disentanglement.mig import mig
-from disentwine.metrics.disentanglement.sap import sap
-from disentwine.metrics.disentanglement.z_diff import z_diff
+from disentwine.metrics.disentanglement.gaps import mig, sap
+from disentwine.metrics.disentanglement.shared_factor import z_diff
 from disentwine.metrics.images import reconstruction_error
 
 V = np.array([[a, b] for a in range(4) for b in range(4)], float)

@@ -66,11 +66,11 @@ def test_declared_invariances(name: str, invariance: str) -> None:
 def test_what_a_metric_takes_is_what_its_function_takes(name: str) -> None:
     metric = METRICS[name]
     taken = inspect.signature(metric.function).parameters
-    declared = (metric.takes_kinds, metric.takes_inactive, metric.takes_names)
+    declared = (metric.takes_kinds, metric.takes_inactive, metric.takes_codes)
     assert declared == tuple(key in taken for key in ("kinds", "inactive", "discrete_codes"))
 
 
-NAMING = [name for name in NAMES if METRICS[name].takes_names]
+NAMING = [name for name in NAMES if METRICS[name].takes_codes]
 
 
 def renamed(codes: np.ndarray) -> np.ndarray:
@@ -147,8 +147,8 @@ def any_sample(self: Any, samples: Any, factor: int, rng: np.random.Generator) -
 MUTANTS: dict[str, tuple[str, str, Any]] = {
     "z-diff": ("_inputs", "ValueIndex.like", any_sample),
     "factor-vae": ("_inputs", "ValueIndex.like", any_sample),
-    "sap": ("disentanglement.sap", "gap_of_best_two", lambda m: m.min(axis=0)),
-    "mig": ("disentanglement.mig", "entropy", lambda classes: 2.0),
+    "sap": ("disentanglement.gaps", "gap_of_best_two", lambda m: m.min(axis=0)),
+    "mig": ("disentanglement.gaps", "entropy", lambda classes: 2.0),
     "dci": ("disentanglement.dci", "_split_gains", lambda predictors, d: np.ones(d)),
     "modularity": (
         "disentanglement.modularity",
@@ -185,14 +185,14 @@ WITH_NAN = np.where(np.arange(60).reshape(30, 2) == 7, np.nan, GOOD)
 @pytest.mark.parametrize(
     ("codes", "factors", "hint"),
     [
-        (WITH_NAN, LABELS, "codes holds NaN or infinity, first in row 3, column 1"),
+        (WITH_NAN, LABELS, "latents holds NaN or infinity, first in row 3, column 1"),
         (GOOD, np.where(np.isnan(WITH_NAN), np.inf, LABELS), "factors holds NaN"),
-        (GOOD[:1], LABELS[:1], "codes has 1"),
+        (GOOD[:1], LABELS[:1], "latents has 1"),
         (GOOD, LABELS[:20], "20"),
-        (GOOD[:, :0], LABELS, "codes must be a table"),
+        (GOOD[:, :0], LABELS, "latents must be a table"),
         (GOOD, LABELS[:, :0], "factors must be a table"),
-        (GOOD[None], LABELS, "codes must be a table"),
-        ([["a", "b"]] * 30, LABELS, "codes must be a table of numbers"),
+        (GOOD[None], LABELS, "latents must be a table"),
+        ([["a", "b"]] * 30, LABELS, "latents must be a table of numbers"),
     ],
     ids=["nan", "infinity", "one sample", "lengths", "no codes", "no factors", "3 axes", "text"],
 )

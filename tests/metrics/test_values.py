@@ -26,8 +26,8 @@ from disentwine.metrics import (
 )
 from disentwine.metrics._inputs import entropy, mutual_information
 from disentwine.metrics.attributes import _hinge_bias
+from disentwine.metrics.disentanglement.gaps import threshold_accuracy
 from disentwine.metrics.disentanglement.info_mec import explained
-from disentwine.metrics.disentanglement.sap import threshold_accuracy
 
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
 
@@ -250,7 +250,7 @@ def test_neighbours_of_fewer_samples_than_classes_tell_nothing() -> None:
 
 def test_names_and_a_bare_matrix_are_not_compared() -> None:
     graph = nx.DiGraph([("a", "b"), ("b", "c")])
-    with pytest.raises(UsageError, match="order of nodes nobody knows"):
+    with pytest.raises(UsageError, match="order of nodes is unknown"):
         shd(CHAIN, graph)
     assert shd(Graph(("b", "a", "c"), [[0, 0, 1], [1, 0, 0], [0, 0, 0]]), graph).value == 0
 

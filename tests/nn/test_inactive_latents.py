@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from disentwine.errors import UsageError
-from disentwine.metrics.active_latents import ALIVE
+from disentwine.metrics.active_latents import active_units
 from disentwine.models import VAE
 from disentwine.nn.encoders import ENCODERS, Network
-from disentwine.nn.inactive_latents import INACTIVE, NOISE, reset_inactive
+from disentwine.nn.inactive_latents import NOISE, reset_inactive
 
 
 def layers(*, unused: list[int]) -> tuple[nn.Linear, nn.Linear, torch.Tensor]:
@@ -25,7 +25,11 @@ def layers(*, unused: list[int]) -> tuple[nn.Linear, nn.Linear, torch.Tensor]:
 
 
 def test_what_is_unused_is_what_the_metric_calls_so() -> None:
-    assert INACTIVE == ALIVE
+    last, first, features = layers(unused=[0, 2])
+    means = last(features)[:, :4].detach().numpy()
+    active = active_units(means).details["active"]
+    reset = reset_inactive(last, first, features).tolist()
+    assert reset == [i for i, is_active in enumerate(active) if not is_active] == [0, 2]
 
 
 def test_unused_units_vary_with_little_noise_and_are_heard() -> None:

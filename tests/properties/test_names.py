@@ -14,7 +14,7 @@ from disentwine.data import Arrays
 from disentwine.evaluation.evaluate import evaluate
 from disentwine.evaluation.latents import code_frequencies
 from disentwine.models import CTVAE, MCQVAE
-from disentwine.report.context import Subject
+from disentwine.report.context import ReportContext
 from disentwine.report.html import Section
 from disentwine.report.sections.latents import activity, traversals
 
@@ -54,7 +54,7 @@ def shown(model: Any, pictures: Arrays, monkeypatch: pytest.MonkeyPatch) -> dict
 
         monkeypatch.setattr(figures, name, kept)
     run: Any = SimpleNamespace(model=model)
-    subject = Subject(run, pictures, evaluate(model, pictures, "none"))
+    subject = ReportContext(run, pictures, evaluate(model, pictures, "none"))
     found["subject"] = subject
     for make in (traversals, activity):
         section = make(subject)
@@ -72,7 +72,7 @@ def test_other_names_show_the_same(
         shown(made(kind, pictures, renamed=renamed), pictures, monkeypatch)
         for renamed in (False, True)
     )
-    codes, others = first["subject"].found.codes, again["subject"].found.codes
+    codes, others = first["subject"].found.latents, again["subject"].found.latents
     assert (codes != others).any()
     assert len(np.unique(codes)) > 2
     (images, labels, _), (renamed_images, renamed_labels, _) = (
@@ -93,7 +93,7 @@ def test_the_commonest_names_of_a_unit_are_shown_and_said_to_be_names(
     model = made(MCQVAE, pictures, renamed=False)
     found = shown(model, pictures, monkeypatch)
     subject, (images, labels, columns) = found["subject"], found["labelled_rows"][0]
-    unit, codes = subject.busiest[0], subject.found.codes
+    unit, codes = subject.most_informative[0], subject.found.latents
     names, shares = code_frequencies(codes[:, unit])
     assert labels[0] == f"z{unit}\ndiffers {1 - (shares**2).sum():.2f}"
     code = torch.from_numpy(codes[0]).clone()
@@ -107,7 +107,7 @@ def test_the_commonest_names_of_a_unit_are_shown_and_said_to_be_names(
     assert "deviations" not in found["traversals"].text
     assert "their names differ between two images" in found["activity"].text
     assert found["latent_activity"][1]["measure"] == "chance that two images have different names"
-    assert all((subject.activity > 0.01) == subject.alive)
+    assert all((subject.activity > 0.01) == subject.active)
 
 
 def test_names_that_are_as_common_come_as_they_are_seen() -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from disentwine.errors import DisentwineError
-from disentwine.evaluation.disentanglement import LIKELIHOOD
+from disentwine.evaluation.likelihood import LIKELIHOOD
 
 if TYPE_CHECKING:
     from disentwine.core.score import Score
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 PIPED_WIDTH = 1000
-"""Nobody reads a file by the width of a window: there tables are as wide as they are."""
+"""Width of tables that are not printed on a terminal: they are never wrapped."""
 
 FEW = 100
+"""Images below which scores of latents and factors are mostly chance."""
 
 
 def print_table(
@@ -32,7 +33,7 @@ def print_table(
 ) -> None:
     """Print rows under a title; columns named with a leading ">" are aligned to the right.
 
-    Columns that are empty in every row are left out; cells that are too wide for the terminal go on below.
+    Columns that are empty in every row are left out; cells too wide for the terminal are wrapped.
     """
     kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     table = Table()
@@ -43,7 +44,7 @@ def print_table(
     for row in rows:
         table.add_row(*(row[i] for i in kept))
     width = None if Console().is_terminal else PIPED_WIDTH
-    # Names are the user's, who may call a column "height [cm]".
+    # Names are the user's: a column may be called "height [cm]".
     wide = Console(width=width, markup=False, emoji=False)
     for part in (title, table, caption):
         if part:
@@ -51,7 +52,7 @@ def print_table(
 
 
 def in_cell(value: float | None, form: str) -> str:
-    """A number as a table has it: nothing for what was not measured, a dash for what is no number.
+    """A number in a table: nothing where it was not measured, a dash for NaN and infinity.
 
     >>> in_cell(0.25, ".1%"), in_cell(None, ".1%"), in_cell(float("nan"), ".1%")
     ('25.0%', '', '-')
@@ -59,6 +60,12 @@ def in_cell(value: float | None, form: str) -> str:
     if value is None:
         return ""
     return format(value, form) if math.isfinite(value) else "-"
+
+
+def scores_title(run: Run, split: str) -> str:
+    """The run, the split, and the step of the weights."""
+    step, steps = run.checkpoint.step, run.recipe.training["steps"]
+    return f"{run.path} on the {split} split, with the weights of step {step:,} of {steps:,}"
 
 
 def print_scores(scores: Sequence[Score], *, title: str) -> None:
@@ -73,31 +80,30 @@ def print_scores(scores: Sequence[Score], *, title: str) -> None:
         )
         for score in scores
     ]
-    floors = [score for score in scores if score.noise_floor is not None]
-    told = []
-    if floors:
-        told.append("floor: what the same estimator answers on codes dealt to the wrong images")
+    compared = [score for score in scores if score.noise_floor is not None]
+    notes = []
+    if compared:
+        notes.append("chance level: the score with shuffled latents (permutation baseline)")
     seeds = max((score.details.get("seeds") or 1 for score in scores), default=1)
     if seeds > 1:
-        told.append(f"scores with a seed spread are means over {seeds} seeds of their samples")
+        notes.append(f"scores with a seed spread are means over {seeds} seeds")
     if any(score.name.startswith("effect-") for score in scores):
-        told.append("floor of effects: what the reader gets wrong in the simulator's own images")
+        notes.append("chance level of effects: the probe's error on the simulator's images")
     for score in scores:
         if score.name == LIKELIHOOD:
-            error, draws = score.details["standard_error"], score.details["samples"]
-            told.append(
-                f"{score.name}: a lower bound in nats, of {draws:,} draws an image; its standard error "
-                f"over images is {in_cell(error, '.2g')}"
+            error, samples = score.details["standard_error"], score.details["samples"]
+            notes.append(
+                f"{score.name}: a lower bound in nats, from {samples:,} samples per image; its standard "
+                f"error over images is {in_cell(error, '.2g')}"
             )
-    # Others may need few images.
-    if min((score.n for score in floors), default=FEW) < FEW:
-        told.append(f"fewer than {FEW} images: scores of codes and factors are mostly chance")
-    columns = ("score", ">value", ">seed spread", ">floor", ">n", ">seconds")
-    print_table(title, columns, rows, caption="\n".join(told))
+    if min((score.n for score in compared), default=FEW) < FEW:  # others may need few images
+        notes.append(f"fewer than {FEW} images: scores of latents and factors are mostly chance")
+    columns = ("score", ">value", ">seed spread", ">chance level", ">n", ">seconds")
+    print_table(title, columns, rows, caption="\n".join(notes))
 
 
 def print_comparison(found: Mapping[str, Sequence[Score]], *, title: str) -> None:
-    """One row a score, one column a representation."""
+    """Print one row a score, one column a representation."""
     names = list(dict.fromkeys(score.name for scores in found.values() for score in scores))
     values = {
         label: {s.name: in_cell(s.value, ".4g") for s in scores} for label, scores in found.items()

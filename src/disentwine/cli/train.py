@@ -32,15 +32,9 @@ def train_and_show(recipe: Recipe, out: Path) -> None:
     show_run(run)
 
 
-def scores_title(run: Run, split: str) -> str:
-    """The run, the split and the step of some scores."""
-    step, steps = run.checkpoint.step, run.recipe.training["steps"]
-    return f"{run.path} on the {split} split, with the weights of step {step:,} of {steps:,}"
-
-
 def show_run(run: Run) -> None:
     """Print a run's scores and write its report."""
-    from disentwine.cli._tables import print_scores
+    from disentwine.cli._tables import print_scores, scores_title
     from disentwine.evaluation import evaluate_run
     from disentwine.report import write_report
 

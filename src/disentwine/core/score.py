@@ -1,4 +1,4 @@
-"""Score, to_json."""
+"""`Score`, one measured number, and its JSON form."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Score:
         name: such as "reconstruction-error".
         value: the number, in natural units.
         n: how many images it was measured on.
-        noise_floor: what the same estimator answers where there is nothing to find.
-        details: what else a reader may want: "about", "unit", and a metric's own.
+        noise_floor: the chance level: the same estimate where there is nothing to find.
+        details: "about", "unit", and others that depend on the metric.
 
     >>> Score("sap", 0.61, n=1000, noise_floor=0.02).value
     0.61
@@ -33,12 +33,12 @@ class Score:
 
 
 def to_json(score: Score) -> dict[str, object]:
-    """A score as plain values, arrays as nested lists, with None for what is not a number."""
+    """A score as plain values: arrays as nested lists, NaN and infinity as None."""
     return {name: plain(value) for name, value in vars(score).items()}
 
 
 def plain(value: Any) -> Any:
-    """What JSON has words for, which it has not for infinity and NaN.
+    """A value that JSON can represent: lists for arrays, None for NaN and infinity.
 
     >>> plain({"matrix": np.array([[0.5, np.nan]]), "error": np.inf})
     {'matrix': [[0.5, None]], 'error': None}

@@ -1,4 +1,4 @@
-"""Array types, factor kinds, number ranges."""
+"""Array types, factor kinds, number ranges, thresholds of activity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Do = Mapping[str, "float | FloatArray | Callable[[FloatArray], FloatArray]"]
 """An intervention: for each named factor a value, a value per image, or a function of the old one."""
 
 MOST = 2**31 - 1
-"""What torch takes for a number of things; nobody has memory for as many."""
+"""The largest count that torch accepts."""
 
 Count = Annotated[int, Ge(1), Le(MOST)]
 
@@ -40,3 +40,9 @@ Share = Annotated[float, Ge(0), Lt(1)]
 Probability = Annotated[float, Ge(0), Le(1)]
 
 PositiveShare = Annotated[float, Gt(0), Le(1)]
+
+ACTIVE_VARIANCE = 0.01
+"""Variance over images above which a latent is active (Burda et al., 2016, section 5.2)."""
+
+ACTIVE_NATS = 0.01
+"""KL divergence from its prior above which a latent of a hierarchy is active."""

@@ -15,7 +15,7 @@ from disentwine.core.types import IndexArray, UInt8Array
 from disentwine.data.factor_grid import FactorGrid
 from disentwine.data.transitions import transitions
 from disentwine.errors import DataError, UsageError
-from disentwine.evaluation.probes import Reader
+from disentwine.evaluation.probes import ConceptProbe
 from disentwine.metrics.actions import intervention_scores, retrieval_scores
 from disentwine.metrics.images import over, squared_error
 
@@ -172,7 +172,7 @@ def rollouts(
 
 
 def off_target_scores(
-    model: Any, reader: Reader, pairs: Transitions, *, most: int = MOST_PAIRS
+    model: Any, reader: ConceptProbe, pairs: Transitions, *, most: int = MOST_PAIRS
 ) -> list[Score]:
     """Off-target change: how much one action and five change the other factors, as predicted from the
     model's images by a concept probe.
@@ -183,7 +183,7 @@ def off_target_scores(
 
     Arguments:
         model: a model that *transitions*.
-        reader: the concept probe of the same data set, from `train_concept_probe`.
+        reader: the concept probe of the same data set, from `train_probe`.
         pairs: its test pairs are used.
         most: largest number of pairs.
     """
@@ -200,7 +200,7 @@ def off_target_scores(
 
 
 def _off_target(
-    model: Any, reader: Reader, predicted: UInt8Array, real: UInt8Array, factor: IndexArray
+    model: Any, reader: ConceptProbe, predicted: UInt8Array, real: UInt8Array, factor: IndexArray
 ) -> list[Score]:
     """Errors of the factors of predicted images: of the other factors, and of the action's own."""
     truth = reader(real)

@@ -13,8 +13,7 @@ from disentwine.core.dataset import Dataset, Factor, Simulates
 from disentwine.core.score import Score
 from disentwine.core.types import FloatArray, IndexArray, UInt8Array
 from disentwine.data.simulation import rerender
-from disentwine.metrics.images import sharpness
-from disentwine.metrics.interventions import counterfactual_scores
+from disentwine.metrics.images import counterfactual_scores, sharpness
 
 MOST_IMAGES = 500
 

@@ -1,4 +1,4 @@
-"""All metrics over seeds; score to JSON; parse --metrics."""
+"""All disentanglement metrics over seeds, and parsing of `--metrics`."""
 
 from __future__ import annotations
 
@@ -15,32 +15,35 @@ from disentwine.core.dataset import Factor
 from disentwine.core.score import Score
 from disentwine.core.types import FloatArray
 from disentwine.errors import DisentwineError, UsageError, did_you_mean
+from disentwine.evaluation.likelihood import LIKELIHOOD
 from disentwine.metrics.registry import METRICS, Metric
 
 MEASURED_TOGETHER = {"mic": "mic-tic", "tic": "mic-tic"}
-"""Scores that one metric answers with, by their own names."""
+"""The metric that computes a score of another name."""
 
-MOST_NAMES = 256
-"""Of one factor, for metrics that learn to tell them apart: of thousands it takes hours."""
+MOST_CATEGORIES = 256
+"""Most categories of a factor for metrics that train classifiers: thousands take hours."""
 
 FEWEST_IMAGES = 10
-"""With labels, for a score: with fewer it tells of chance alone."""
+"""Fewest labelled images for a score: with fewer it is mostly chance."""
 
-TELL_FACTORS_APART = frozenset({"z-diff", "factor-vae", "dci", "modularity", "info-mec"})
-"""Metrics that are 1 where there is a single factor, whatever the codes."""
+COMPARE_FACTORS = frozenset({"z-diff", "factor-vae", "dci", "modularity", "info-mec"})
+"""Metrics that are 1 where there is a single factor, whatever the latents."""
 
-ONE_FACTOR = "it tells factors apart, and there is a single one that varies"
+ONE_FACTOR = "it compares factors, and a single one varies"
 
-NO_QUANTITIES = "it compares quantities, and these codes are names out of codebooks"
+NO_QUANTITIES = "it needs quantities, and the latents are codes of a quantizer"
 
 MetricNames = Literal["all", "none"] | Sequence[str]
 
 
 @dataclass(frozen=True)
-class Scores:
-    """Arguments:
-    scores: those that apply; their details hold `spread` over seeds and `seconds`.
-    skipped: the reason for each that does not, and for each factor that scores are not of.
+class MetricScores:
+    """Scores of latents and factors.
+
+    Arguments:
+        scores: of the metrics that apply; their details hold `spread` over seeds and `seconds`.
+        skipped: the reason for each metric that does not apply, and for each factor left out.
     """
 
     scores: list[Score]
@@ -51,15 +54,15 @@ def chosen_metrics(names: MetricNames) -> list[str]:
     """The metrics that a user asked for, by name."""
     if names == "all":
         return list(METRICS)
-    wanted = [] if names == "none" else [MEASURED_TOGETHER.get(name, name) for name in names]
-    for name in wanted:
+    chosen = [] if names == "none" else [MEASURED_TOGETHER.get(name, name) for name in names]
+    for name in chosen:
         if name not in METRICS:
             raise UsageError(f"there is no metric '{name}'. {did_you_mean(name, METRICS)}")
-    return list(dict.fromkeys(wanted))
+    return list(dict.fromkeys(chosen))
 
 
-def score_codes(
-    codes: NDArray[np.floating],
+def score_latents(
+    latents: NDArray[np.floating] | None,
     factors: FloatArray,
     spec: Sequence[Factor],
     *,
@@ -68,58 +71,62 @@ def score_codes(
     metrics: MetricNames = "all",
     seeds: Iterable[int] = (0,),
     on_metric: Callable[[str], None] | None = None,
-) -> Scores:
-    """Measure how codes relate to factors.
+) -> MetricScores:
+    """Measure how latents relate to factors.
 
-    Factors that do not vary among these samples, and samples without labels, are left out; so are
-    factors that fewer than half of the samples with any label carry, for which the others would go.
+    Constant factors and unlabelled samples are left out. So are factors with labels on fewer than
+    half of the samples that have any, because all other samples would be lost.
 
     Arguments:
-        codes: (n, d).
+        latents: (n, d); none where a model's latents are no table of numbers.
         factors: (n, k), NaN where there is no label.
         spec: name and kind of each factor.
-        discrete_codes: codes are names: metrics that compare quantities do not apply.
-        inactive: codes of less variance count as constant where a metric can be told so.
+        discrete_codes: the latents are codes of a quantizer: metrics of quantities do not apply.
+        inactive: latents of less variance count as constant in metrics that support it.
         metrics: names from `disentwine.metrics.METRICS`, "all" or "none".
         seeds: metrics that sample are averaged over these.
         on_metric: called with the name of each metric before it is measured.
 
     >>> v = np.random.default_rng(0).integers(0, 4, (100, 2)).astype(float)
-    >>> score_codes(v, v, [Factor("a"), Factor("b")], metrics=["mig"]).scores[0].name
+    >>> score_latents(v, v, [Factor("a"), Factor("b")], metrics=["mig"]).scores[0].name
     'mig'
     """
     names, each = chosen_metrics(metrics), list(seeds)
     if not each:
         raise UsageError("seeds: give at least one")
     if not names:
-        return Scores([], {})
+        return MetricScores([], {})
+    if latents is None:
+        return MetricScores([], dict.fromkeys(names, "the latents are no table of numbers"))
     if factors.shape[1] == 0:
-        return Scores([], dict.fromkeys(names, "the data set has no factors"))
+        return MetricScores([], dict.fromkeys(names, "the data set has no factors"))
     enough, skipped = _labelled_enough(factors, spec)
     factors, spec = factors[:, enough], list(compress(spec, enough))
     labelled = np.isfinite(factors).all(axis=1)
     if labelled.sum() < FEWEST_IMAGES:
-        return Scores([], skipped | dict.fromkeys(names, _too_few(factors, spec)))
-    z, v = codes[labelled], factors[labelled]
+        return MetricScores([], skipped | dict.fromkeys(names, _too_few(factors, spec)))
+    z, v = latents[labelled], factors[labelled]
     varies = np.ptp(v, axis=0) > 0
     if not varies.any():
-        return Scores([], skipped | dict.fromkeys(names, "no factor varies among these images"))
+        return MetricScores(
+            [], skipped | dict.fromkeys(names, "no factor varies among these images")
+        )
     kinds = [factor.kind for factor in compress(spec, varies)]
     kept = [factor.name for factor in compress(spec, varies)]
     crowded = [
-        f"'{name}' has {len(np.unique(column)):,} names"
+        f"'{name}' has {len(np.unique(column)):,} categories"
         for name, kind, column in zip(kept, kinds, v[:, varies].T, strict=True)
-        if kind == "categorical" and len(np.unique(column)) > MOST_NAMES
+        if kind == "categorical" and len(np.unique(column)) > MOST_CATEGORIES
     ]
     scores: list[Score] = []
     for name in names:
-        if discrete_codes and not METRICS[name].takes_names:
+        if discrete_codes and not METRICS[name].takes_codes:
             skipped[name] = NO_QUANTITIES
             continue
         if crowded and METRICS[name].takes_kinds:
-            skipped[name] = f"{crowded[0]}, more than {MOST_NAMES} to be learnt by a classifier"
+            skipped[name] = f"{crowded[0]}, more than {MOST_CATEGORIES}, too many for a classifier"
             continue
-        if len(kept) == 1 and name in TELL_FACTORS_APART:
+        if len(kept) == 1 and name in COMPARE_FACTORS:
             skipped[name] = ONE_FACTOR
             continue
         if on_metric is not None:
@@ -133,21 +140,21 @@ def score_codes(
             scores += _over_seeds(METRICS[name], z, v[:, varies], each, kept, options)
         except DisentwineError as error:
             skipped[name] = str(error)
-    return Scores(scores, skipped)
+    return MetricScores(scores, skipped)
 
 
 def _labelled_enough(
     factors: FloatArray, spec: Sequence[Factor]
 ) -> tuple[NDArray[np.bool_], dict[str, str]]:
-    """Which factors (k,) half of the images with any label carry, all where none does; and why not the
-    others."""
+    """(k,) whether half of the images with any label have one of this factor, true for all where no
+    factor has; and why the others are left out."""
     known = np.isfinite(factors)
     counts, images = known.sum(axis=0), known.any(axis=1).sum()
     enough = 2 * counts >= images
     if not enough.any():
         enough[:] = True
     return enough, {
-        f"factor '{factor.name}'": f"{count:,} of {images:,} images with labels carry it, fewer than half"
+        f"factor '{factor.name}'": f"{count:,} of {images:,} labelled images have it, fewer than half"
         for factor, count in compress(zip(spec, counts, strict=True), ~enough)
     }
 
@@ -157,9 +164,9 @@ def _too_few(factors: FloatArray, spec: Sequence[Factor]) -> str:
     counts, complete = known.sum(axis=0), known.all(axis=1).sum()
     least = int(counts.argmin())
     return (
-        f"{complete:,} of these images carry all labels, fewer than {FEWEST_IMAGES}; "
+        f"{complete:,} of these images have all labels, fewer than {FEWEST_IMAGES}; "
         f"'{spec[least].name}' is on {counts[least]:,} of {len(factors):,}: "
-        f"label more of them, or leave it out"
+        f"label more images, or leave it out"
     )
 
 
@@ -171,7 +178,7 @@ def _over_seeds(
     factors: list[str],
     options: Mapping[str, object],
 ) -> list[Score]:
-    """One pass a seed, the noise floor in the first only; the mean, with its spread."""
+    """The mean over seeds, with its spread; the chance level is that of the first seed."""
     start = time.perf_counter()
     passes: list[tuple[Score, ...]] = []
     for i, seed in enumerate(seeds if metric.seeded else seeds[:1]):
@@ -184,7 +191,7 @@ def _over_seeds(
         values = [score.value for score in same]
         details = {
             **same[0].details,
-            "about": metric.question,
+            "about": metric.about,
             "factors": factors,
             "spread": float(np.std(values, ddof=1)) if len(values) > 1 else None,
             "seeds": len(values),
@@ -194,23 +201,16 @@ def _over_seeds(
     return merged
 
 
-LIKELIHOOD = "log-likelihood"
-"""A score of a model, not of its codes; measured only when asked for, since it takes long."""
-
-
 def read_metrics(words: str) -> tuple[list[str], bool]:
-    """The metrics of codes that were named, and whether the likelihood was.
+    """The metrics of latents that were named, and whether the log-likelihood was.
 
     >>> read_metrics("mig,sap,log-likelihood")
     (['mig', 'sap'], True)
     """
-    from disentwine.evaluation.disentanglement import MEASURED_TOGETHER, chosen_metrics
-    from disentwine.metrics.registry import METRICS
-
     names = [name for name in map(str.strip, words.split(",")) if name not in ("", "none")]
     known = {*METRICS, *MEASURED_TOGETHER, LIKELIHOOD, "all"}
     for name in names:
         if name not in known:
             raise UsageError(f"there is no metric '{name}'. {did_you_mean(name, known)}")
-    of_codes = [name for name in names if name != LIKELIHOOD]
-    return chosen_metrics("all" if "all" in of_codes else of_codes), LIKELIHOOD in names
+    of_latents = [name for name in names if name != LIKELIHOOD]
+    return chosen_metrics("all" if "all" in of_latents else of_latents), LIKELIHOOD in names

@@ -1,4 +1,4 @@
-"""The concepts that a model's do-images show, read back by a network that knows no model."""
+"""Concepts that a probe predicts from counterfactual images."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from disentwine.core.score import Score
 from disentwine.core.types import FloatArray, IndexArray
 from disentwine.data.simulation import rerender
 from disentwine.evaluation.counterfactuals import draw_trials
-from disentwine.evaluation.probes import Reader
+from disentwine.evaluation.probes import ConceptProbe
 from disentwine.metrics.interventions import effect_matrix
 
 ABOUT = {
-    "effect-error": "error of concepts read back from do-images, in deviations of the label",
-    "effect-leak": "largest movement of a concept that is no effect of the one that was set",
-    "effect-leak-causes": "largest movement of a cause when its effect was set",
+    "effect-error": "error of concepts in counterfactual images, in standard deviations of the label",
+    "off-target-effect": "largest change of a concept that is no effect of the one that was set",
+    "off-target-effect-causes": "largest change of a cause when its effect was set",
 }
 
 
 def effect_scores(
-    model: Any, reader: Reader, dataset: Dataset, indices: IndexArray, *, seed: int
+    model: Any, probe: ConceptProbe, dataset: Dataset, indices: IndexArray, *, seed: int
 ) -> list[Score]:
-    """Set each concept, read all of them back: "effect-error:<concept>" for each, "effect-leak" and
-    "effect-leak-causes".
+    """Intervene on each concept and predict all of them: "effect-error:<concept>" for each,
+    "off-target-effect" and "off-target-effect-causes".
 
-    The concept that was set should be read as asked, its effects as the simulator has them, all
-    others as they were. Where the data set cannot be redrawn, nobody knows what effects should be and
-    they are left out; what counts as an effect is then what the true graph says, or else the
-    model's. Images and values are those of `score_counterfactuals`. See `metrics.effects`.
+    The concept that was set should have the value asked for, its descendants the simulator's values,
+    and all others their old values. Without a simulator, descendants are left out; they are those of
+    the true graph, or else of the model's. Images and values are those of `score_counterfactuals`.
+    See `metrics.effect_matrix`.
 
     Arguments:
-        model: one that *intervenes*; nothing is answered for others.
-        reader: of the same data set, from `train_concept_probe`.
+        model: one that *intervenes*; there are no scores for others.
+        probe: of the same data set, from `train_probe`.
         dataset: where images come from.
-        indices: which images to intervene on; a few hundred of them with labels are taken.
+        indices: which images to intervene on; a few hundred labelled ones are taken.
         seed: of images and values.
     """
     labelled = indices[np.isfinite(dataset.factors[indices]).all(axis=1)]
@@ -49,11 +49,11 @@ def effect_scores(
     images, factors = dataset.images[chosen], dataset.factors[chosen]
     read, expected, read_truth = [], [], []
     for name, values in trials.items():
-        read.append(reader(model.do(images, {name: values})))
+        read.append(probe(model.do(images, {name: values})))
         if isinstance(dataset, Simulates):
             truth = rerender(dataset, chosen, {name: values})
             expected.append(truth.factors)
-            read_truth.append(reader(truth.images))
+            read_truth.append(probe(truth.images))
         else:
             expected.append(_expected(dataset, model, factors, name, values))
     scores = effect_matrix(
@@ -62,12 +62,12 @@ def effect_scores(
         read=read,
         expected=expected,
         factual=factors,
-        read_rebuilt=reader(model.reconstruct(images)),
-        read_factual=reader(images),
-        scale=reader.scale,
+        read_rebuilt=probe(model.reconstruct(images)),
+        read_factual=probe(images),
+        scale=probe.scale,
         read_truth=read_truth or None,
     )
-    more = {"reader_error": reader.error}
+    more = {"probe_error": probe.error}
     return [
         replace(s, details={**s.details, **more, "about": ABOUT[s.name.split(":")[0]]})
         for s in scores
@@ -77,7 +77,7 @@ def effect_scores(
 def _expected(
     dataset: Dataset, model: Intervenes, factors: FloatArray, name: str, values: FloatArray
 ) -> FloatArray:
-    """What is known without a simulator: what was asked for, and what must not move."""
+    """Expected factors without a simulator: the value asked for, and what must not change."""
     graph = dataset.graph if dataset.graph is not None else model.graph.to_networkx()
     expected = factors.copy()
     for effect in nx.descendants(graph, name):

@@ -1,68 +1,327 @@
-"""The numbers of a trained model on images that it has not seen."""
+"""`EVALUATORS`: everything that is measured of a model on held-out images."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from disentwine.core.capabilities import Hierarchical, Intervenes, MatchesActions, Quantizes
-from disentwine.core.dataset import Dataset
+from disentwine.core.capabilities import (
+    AppliesActions,
+    EstimatesLikelihood,
+    Hierarchical,
+    Intervenes,
+    Quantizes,
+)
+from disentwine.core.dataset import Dataset, Simulates
 from disentwine.core.model import Model
-from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
-from disentwine.core.types import IndexArray
-from disentwine.data.samplers.shuffled import shuffled, validation_batches
-from disentwine.data.splits import random_subset
-from disentwine.errors import DataError
+from disentwine.core.types import ACTIVE_VARIANCE, IndexArray
+from disentwine.errors import DisentwineError, UsageError, did_you_mean
 from disentwine.evaluation.actions import score_actions
-from disentwine.evaluation.baselines import baseline_codes
-from disentwine.evaluation.counterfactuals import score_counterfactuals
-from disentwine.evaluation.disentanglement import MetricNames, chosen_metrics, score_codes
+from disentwine.evaluation.counterfactuals import score_counterfactuals, sharpness_scores
+from disentwine.evaluation.disentanglement import MetricNames, score_latents
 from disentwine.evaluation.effects import effect_scores
-from disentwine.evaluation.independence import exogenous_scores
-from disentwine.evaluation.latents import diverging_units, unit_divergences
-from disentwine.evaluation.probes import train_concept_probe
-from disentwine.metrics.active_latents import ALIVE, active_units
+from disentwine.evaluation.held_out import (
+    LIMIT,
+    HeldOut,
+    active_latents,
+    held_out,
+    losses,
+    reconstruction,
+)
+from disentwine.evaluation.independence import HasExogenousLatents, exogenous_scores
+from disentwine.evaluation.likelihood import LIKELIHOOD, likelihood_errors, likelihood_score
+from disentwine.evaluation.probes import ConceptProbe
+from disentwine.evaluation.protocols import (
+    attribute_scores,
+    counterfactual_errors,
+    elbo,
+    latents_per_layer,
+    mean_counterfactuals,
+    off_target_changes,
+    published_protocols,
+    quantized_information,
+    small_samples,
+    unseen_pairs,
+    validation_scores,
+)
 from disentwine.metrics.graphs import shd
-from disentwine.metrics.images import reconstruction_error
 from disentwine.runs.run import Run
-from disentwine.training.trainer import BatchSource
 
 REPORTED = ("z-diff", "sap", "mig", "mic-tic")
 """The metrics that a report shows: the best known, and quick."""
 
-LIMIT = 5_000
-"""Images that are enough for a mean; of a larger split they are chosen at random, always the same."""
+EvaluatorNames = Literal["default", "all"] | Sequence[str]
+
+Options = Mapping[str, Mapping[str, Any]]
+"""Keyword arguments of evaluators, by name."""
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """One kind of measurement.
+
+    Arguments:
+        name: what `--evaluators` calls it.
+        about: what it measures.
+        function: from held-out images, and options, to scores; none where it does not apply.
+        needs: a capability that the model must have.
+        otherwise: why it does not apply to a model without; silent if empty.
+        opt_in: whether it is measured only when asked for.
+    """
+
+    name: str
+    about: str
+    function: Callable[..., list[Score]]
+    needs: type | None = None
+    otherwise: str = ""
+    opt_in: bool = False
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What one pass over held-out images found.
+    """What was measured on held-out images.
 
     Arguments:
         split: the split's name.
-        indices: which images were seen.
+        indices: the images.
         scores: the numbers.
-        codes: (n, d), or none where the model's codes are no table of numbers.
-        unit_kl: (d,) mean KL divergence of each unit from a standard normal, or of a hierarchy from
-            what the layer above expects, for models that infer a Gaussian.
-        skipped: the metrics that do not apply, and factors that they are not of, each with the reason.
+        latents: (n, d), or none where the model's latents are no table of numbers.
+        latent_kl: (d,) mean KL divergence of each latent from a standard normal, or in a hierarchy
+            from its prior given the layer above, for models that infer a Gaussian.
+        skipped: metrics that do not apply, and factors that are left out, each with the reason.
     """
 
     split: str
     indices: IndexArray
     scores: list[Score]
-    codes: NDArray[np.floating] | None
-    unit_kl: NDArray[np.float64] | None
+    latents: NDArray[np.floating] | None
+    latent_kl: NDArray[np.float64] | None
     skipped: Mapping[str, str] = field(default_factory=dict)
 
     def score(self, name: str) -> Score | None:
         return next((score for score in self.scores if score.name == name), None)
+
+
+def graph(held: HeldOut) -> list[Score]:
+    """The structural Hamming distance of the model's graph to the true one."""
+    learnt, true = held.model.graph, held.dataset.graph
+    return [] if true is None else [shd(learnt, true)]
+
+
+def counterfactuals(held: HeldOut) -> list[Score]:
+    """The error of counterfactual images against the simulator, for every concept."""
+    if not isinstance(held.dataset, Simulates):
+        return []
+    return score_counterfactuals(held.model, held.dataset, held.indices, seed=held.seed)
+
+
+def independence(held: HeldOut) -> list[Score]:
+    """Independence of exogenous latents from labels, and injectivity of the decoder."""
+    return exogenous_scores(held.model, held.dataset, held.indices, seed=held.seed)
+
+
+def actions(held: HeldOut) -> list[Score]:
+    """Accuracy of retrieved actions, and errors of images after an action."""
+    return score_actions(held.model, held.dataset)
+
+
+def disentanglement(
+    held: HeldOut, *, metrics: MetricNames = "all", seeds: Iterable[int] = (0,)
+) -> list[Score]:
+    """Metrics of latents and factors."""
+    found = score_latents(
+        held.latents,
+        held.factors,
+        held.dataset.spec,
+        discrete_codes=isinstance(held.model, Quantizes),
+        inactive=ACTIVE_VARIANCE,
+        metrics=metrics,
+        seeds=seeds,
+        on_metric=held.on_metric,
+    )
+    held.skipped.update(found.skipped)
+    return found.scores
+
+
+def effects(held: HeldOut, *, make_probe: Callable[[], ConceptProbe] | None = None) -> list[Score]:
+    """Concepts that interventions move, predicted from counterfactual images by a probe."""
+    probe = held.probe if make_probe is None else make_probe()
+    return effect_scores(held.model, probe, held.dataset, held.indices, seed=held.seed)
+
+
+def sharpness(held: HeldOut) -> list[Score]:
+    """Gradient energy of reconstructions and counterfactual images over that of real ones."""
+    return sharpness_scores(held.model, held.dataset, held.indices, seed=held.seed)
+
+
+NO_LIKELIHOOD = "the model does not estimate the likelihood of an image"
+
+EVALUATORS: tuple[Evaluator, ...] = (
+    Evaluator("losses", "mean of every loss term", losses),
+    Evaluator("reconstruction", "mean squared error of a pixel", reconstruction),
+    Evaluator("active-latents", "number of active latents", active_latents),
+    Evaluator("graph", "distance to the true graph", graph, Intervenes),
+    Evaluator("counterfactuals", "error against the simulator", counterfactuals, Intervenes),
+    Evaluator("independence", "exogenous latents and labels", independence, HasExogenousLatents),
+    Evaluator("actions", "retrieved actions, images after actions", actions, AppliesActions),
+    Evaluator("disentanglement", "metrics of latents and factors", disentanglement),
+    Evaluator(
+        "effects",
+        "concepts that interventions move, predicted by a probe",
+        effects,
+        Intervenes,
+        "the model cannot intervene",
+        opt_in=True,
+    ),
+    Evaluator(
+        LIKELIHOOD,
+        "importance-weighted lower bound",
+        likelihood_score,
+        EstimatesLikelihood,
+        NO_LIKELIHOOD,
+        opt_in=True,
+    ),
+    Evaluator(
+        "likelihood-errors",
+        "standard errors of the bound",
+        likelihood_errors,
+        EstimatesLikelihood,
+        opt_in=True,
+    ),
+    Evaluator("elbo", "evidence lower bound of a hierarchy", elbo, Hierarchical, opt_in=True),
+    Evaluator("layers", "active latents per layer", latents_per_layer, Hierarchical, opt_in=True),
+    Evaluator(
+        "counterfactual-errors",
+        "mean squared error per concept",
+        counterfactual_errors,
+        Intervenes,
+        opt_in=True,
+    ),
+    Evaluator(
+        "mean-counterfactuals",
+        "ratio and share over all concepts",
+        mean_counterfactuals,
+        Intervenes,
+        opt_in=True,
+    ),
+    Evaluator(
+        "sharpness", "gradient energy over that of real images", sharpness, Intervenes, opt_in=True
+    ),
+    Evaluator("small-samples", "MIC and TIC on 100 images", small_samples, opt_in=True),
+    Evaluator(
+        "protocols", "published variants of Z-diff and SAP", published_protocols, opt_in=True
+    ),
+    Evaluator("attributes", "accuracy of attribute vectors", attribute_scores, opt_in=True),
+    Evaluator("validation", "protocols on the validation split", validation_scores, opt_in=True),
+    Evaluator(
+        "off-target-change",
+        "factors that actions move, predicted by a probe",
+        off_target_changes,
+        AppliesActions,
+        opt_in=True,
+    ),
+    Evaluator(
+        "unseen-pairs", "actions of unseen images", unseen_pairs, AppliesActions, opt_in=True
+    ),
+    Evaluator(
+        "quantized-information", "InfoMEC of codes", quantized_information, Quantizes, opt_in=True
+    ),
+)
+"""In the order in which scores are printed. Commands, reports and studies choose from it."""
+
+
+def chosen_evaluators(names: EvaluatorNames) -> list[Evaluator]:
+    """The evaluators that were asked for, in the order of their names.
+
+    >>> [evaluator.name for evaluator in chosen_evaluators(["graph", "losses"])]
+    ['graph', 'losses']
+    """
+    if names in ("all", "default"):
+        return [each for each in EVALUATORS if names == "all" or not each.opt_in]
+    known = {evaluator.name: evaluator for evaluator in EVALUATORS}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"there is no evaluator '{name}'. {did_you_mean(name, known)}")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+@torch.no_grad()
+def run_evaluators(
+    held: HeldOut, names: EvaluatorNames = "default", *, options: Options | None = None
+) -> Evaluation:
+    """Run evaluators one after the other; those that do not apply are left out.
+
+    Arguments:
+        held: a model and the images to measure it on.
+        names: which evaluators, "default" for those that are not opt-in, or "all". An evaluator
+            that fails raises its error, but among "all" it is skipped with that reason.
+        options: keyword arguments of evaluators, by name.
+    """
+    held.model.eval()
+    for evaluator in chosen_evaluators(names):
+        if evaluator.needs is not None and not isinstance(held.model, evaluator.needs):
+            if evaluator.otherwise:
+                held.skipped[evaluator.name] = evaluator.otherwise
+            continue
+        if evaluator.opt_in and held.on_metric is not None:
+            held.on_metric(evaluator.name)
+        try:
+            held.add(evaluator.function(held, **(options or {}).get(evaluator.name, {})))
+        except DisentwineError as error:
+            if names != "all":
+                raise
+            held.skipped[evaluator.name] = str(error)
+    return Evaluation(
+        held.split, held.indices, held.scores, held.latents, held.latent_kl, held.skipped
+    )
+
+
+def evaluate(
+    model: Model,
+    dataset: Dataset,
+    metrics: MetricNames = "all",
+    *,
+    evaluators: EvaluatorNames = "default",
+    seeds: Iterable[int] = (0,),
+    on_metric: Callable[[str], None] | None = None,
+    step: int = 0,
+    seed: int = 0,
+    limit: int = LIMIT,
+    options: Options | None = None,
+) -> Evaluation:
+    """Pass held-out images through a model once and measure what applies to it.
+
+    Arguments:
+        model: in evaluation mode afterwards.
+        dataset: its test split is used; the validation split where that is empty.
+        metrics: of latents and factors: names from `disentwine.metrics.METRICS`, "all" or "none".
+        evaluators: names from `EVALUATORS`, "default" for those that are not opt-in, or "all".
+        seeds: metrics that sample are averaged over these, and their spread is reported.
+        on_metric: called with the name of each metric before it is measured.
+        step: what schedules of the loss see; give the last step of training.
+        seed: of the noise in the loss.
+        limit: most images to look at.
+        options: keyword arguments of evaluators, by name.
+
+    >>> from disentwine import VAE, data
+    >>> pendulum = data.Pendulum(size=32)
+    >>> found = evaluate(VAE.for_data(pendulum, latent=3), pendulum, ["mig"], limit=32)
+    >>> [score.name for score in found.scores]
+    ['loss', 'reconstruction', 'kl', 'reconstruction-error', 'active-units', 'mig']
+    """
+    model.check_fits(dataset)
+    split, indices = held_out(dataset, limit)
+    held = HeldOut(model, dataset, split, indices, step=step, seed=seed, on_metric=on_metric)
+    metric_options = {"metrics": metrics, "seeds": seeds}
+    return run_evaluators(
+        held, evaluators, options={"disentanglement": metric_options, **(options or {})}
+    )
 
 
 def evaluate_run(
@@ -70,186 +329,33 @@ def evaluate_run(
     *,
     dataset: Dataset | None = None,
     metrics: MetricNames = REPORTED,
+    evaluators: EvaluatorNames = "default",
     seeds: Iterable[int] = (0,),
     effects: bool = False,
     on_metric: Callable[[str], None] | None = None,
+    options: Options | None = None,
 ) -> Evaluation:
-    """What applies to a run, on its test split.
+    """Evaluate a run on its test split.
 
     Arguments:
-        run: its model is evaluated as the run chose it: the best or the last weights.
-        dataset: where images come from; by default the one the run was trained on, built anew.
-        metrics, seeds, on_metric: as in `evaluate`; by default the metrics that a report shows.
-        effects: also read concepts back from do-images (see `report.effects`), for which a network
-            is trained first: half a minute on one core for images of 64 x 64.
+        run: its model is evaluated with the run's best or last weights, as the run chose.
+        dataset: where images come from; by default the one that the run was trained on.
+        metrics, evaluators, seeds, on_metric, options: as in `evaluate`; by default the metrics
+            that a report shows.
+        effects: add the evaluator "effects". It trains a concept probe: half a minute on one core
+            for images of 64 x 64.
     """
-    chosen = dataset if dataset is not None else run.dataset
-    found = evaluate(
+    if effects and evaluators != "all":
+        chosen = [evaluator.name for evaluator in chosen_evaluators(evaluators)]
+        evaluators = [*chosen, "effects"]
+    return evaluate(
         run.model,
-        chosen,
-        metrics=metrics,
+        dataset if dataset is not None else run.dataset,
+        metrics,
+        evaluators=evaluators,
         seeds=seeds,
         on_metric=on_metric,
         step=run.recipe.training["steps"],
         seed=run.recipe.seed,
+        options=options,
     )
-    if not effects:
-        return found
-    if not isinstance(run.model, Intervenes):
-        reason = "the model cannot intervene"
-        return replace(found, skipped={**found.skipped, "effects": reason})
-    if on_metric is not None:
-        on_metric("effects")
-    reader = train_concept_probe(chosen, progress=None if on_metric is None else False)
-    scores = effect_scores(run.model, reader, chosen, found.indices, seed=run.recipe.seed)
-    return replace(found, scores=[*found.scores, *scores])
-
-
-@torch.no_grad()
-def evaluate(
-    model: Model,
-    dataset: Dataset,
-    metrics: MetricNames = "all",
-    *,
-    seeds: Iterable[int] = (0,),
-    on_metric: Callable[[str], None] | None = None,
-    step: int = 0,
-    seed: int = 0,
-    limit: int = LIMIT,
-) -> Evaluation:
-    """Pass held-out images through a model once and measure what applies to it.
-
-    The mean of every loss term, the reconstruction error, the number of active units, and every
-    metric of codes and factors.
-
-    Arguments:
-        model: in evaluation mode afterwards.
-        dataset: its test split is used; the validation split where that is empty.
-        metrics: names from `disentwine.metrics.METRICS`, "all" or "none".
-        seeds: metrics that sample are averaged over these, and their spread is told.
-        on_metric: called with the name of each metric before it is measured.
-        step: what schedules of the loss see; give the last step of training.
-        seed: of the noise in the loss.
-        limit: most images to look at.
-
-    >>> from disentwine import VAE, data
-    >>> pictures = data.Pendulum(size=32)
-    >>> found = evaluate(VAE.for_data(pictures, latent=3), pictures, ["mig"], limit=32)
-    >>> [score.name for score in found.scores]
-    ['loss', 'reconstruction', 'kl', 'reconstruction-error', 'active-units', 'mig']
-    """
-    model.check_fits(dataset)
-    split, indices = held_out(dataset, limit)
-    model.eval()
-    source = BatchSource.like(model, dataset)
-    means = _WeightedMeans()
-    codes = []
-    order = shuffled(np.arange(len(indices)))
-    with fixed_noise(seed):
-        for chunk in validation_batches(indices[order]):
-            batch = source.take(chunk, step=step)
-            pictures = dataset.images[chunk]
-            with torch.random.fork_rng():  # so that the loss is along the same draws
-                kl = unit_divergences(model, batch.x)
-            for name, value in model.loss(batch).means().items():
-                means.add(name, value.double().cpu().numpy(), len(chunk))
-            rebuilt = reconstruction_error(pictures, model.reconstruct(pictures))
-            means.add(rebuilt.name, rebuilt.value, len(chunk))
-            codes.append(np.asarray(model.represent(pictures)))
-            if kl is not None and kl.shape == codes[-1].shape:
-                means.add("unit kl", kl.double().mean(0).cpu().numpy(), len(chunk))
-
-    found = means.take()
-    unit_kl = found.pop("unit kl", None)
-    about = {
-        "loss": "the weighted sum that training minimises"
-        + (" while it learns images" if isinstance(model, MatchesActions) else ""),
-        rebuilt.name: rebuilt.details["about"],
-    }
-    scores = [
-        Score(
-            name,
-            float(value),
-            n=len(indices),
-            details={"about": about.get(name, "a term of the loss"), "split": split},
-        )
-        for name, value in found.items()
-    ]
-    table = np.concatenate(codes)[np.argsort(order)]
-    numbers = table if table.ndim == 2 and np.issubdtype(table.dtype, np.floating) else None
-    if numbers is None:
-        skipped = dict.fromkeys(chosen_metrics(metrics), "the codes are no table of numbers")
-        return Evaluation(split, indices, scores, numbers, unit_kl, skipped)
-    discrete = isinstance(model, Quantizes)
-    scores.append(
-        diverging_units(unit_kl, n=len(indices))
-        if isinstance(model, Hierarchical) and unit_kl is not None
-        else active_units(numbers, discrete_codes=discrete)
-    )
-    if isinstance(model, Intervenes) and dataset.graph is not None:
-        scores.append(shd(model.graph, dataset.graph))
-    scores += score_counterfactuals(model, dataset, indices, seed=seed)
-    scores += exogenous_scores(model, dataset, indices, seed=seed)
-    scores += score_actions(model, dataset)
-    factors = dataset.factors[indices]
-    scored = score_codes(
-        numbers,
-        factors,
-        dataset.spec,
-        discrete_codes=discrete,
-        inactive=ALIVE,
-        metrics=metrics,
-        seeds=seeds,
-        on_metric=on_metric,
-    )
-    return Evaluation(split, indices, scores + scored.scores, numbers, unit_kl, scored.skipped)
-
-
-def evaluate_baseline(
-    name: str,
-    dataset: Dataset,
-    metrics: MetricNames = "all",
-    *,
-    components: int = 10,
-    seeds: Iterable[int] = (0,),
-    on_metric: Callable[[str], None] | None = None,
-    limit: int = LIMIT,
-) -> Evaluation:
-    """The same for a representation that needs no network: see `models.baselines`.
-
-    >>> from disentwine import data
-    >>> found = evaluate_baseline("ground-truth", data.Shapes2D(), ["modularity"], limit=2000)
-    >>> round(found.scores[0].value, 2)
-    1.0
-    """
-    split, indices = held_out(dataset, limit)
-    codes = baseline_codes(name, dataset, indices, components=components)
-    factors = dataset.factors[indices]
-    scored = score_codes(
-        codes, factors, dataset.spec, metrics=metrics, seeds=seeds, on_metric=on_metric
-    )
-    return Evaluation(split, indices, scored.scores, codes, None, scored.skipped)
-
-
-def held_out(dataset: Dataset, limit: int) -> tuple[str, IndexArray]:
-    """Name and indices of the images to evaluate on, at most `limit` of the split."""
-    for name in ("test", "validation"):
-        indices = random_subset(dataset.split[name], limit)
-        if len(indices) > 0:
-            return name, indices
-    raise DataError("the test and validation splits are empty: give the data set more images")
-
-
-class _WeightedMeans:
-    """Means over chunks of different sizes."""
-
-    def __init__(self) -> None:
-        self.sums: dict[str, Any] = {}
-        self.counts: dict[str, int] = {}
-
-    def add(self, name: str, mean: Any, n: int) -> None:
-        self.sums[name] = self.sums.get(name, 0.0) + mean * n
-        self.counts[name] = self.counts.get(name, 0) + n
-
-    def take(self) -> dict[str, Any]:
-        return {name: total / self.counts[name] for name, total in self.sums.items()}

@@ -1,4 +1,4 @@
-"""Whether a Wasserstein autoencoder is what its theory asks for: independent codes, an injective decoder."""
+"""Conditions of Wasserstein autoencoders: independent latents and an injective decoder."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from disentwine.nn.images import evaluation_mode
 from disentwine.training.trainer import BatchSource
 
 TESTED, DECODED = 500, 64
-"""Images that are enough for the test, and for the decoder."""
+"""Images for the test, and for the decoder's Jacobian."""
 
 
 @runtime_checkable
 class HasExogenousLatents(Protocol):
-    """A code of what labels do not say, and a decoder that should lose nothing of it."""
+    """The model infers exogenous latents, independent of the labels, and decodes them injectively."""
 
     def exogenous(self, x: Tensor, u: Tensor) -> Tensor:
         """f(x, u), (n, d) of images and their labels in their own units."""
         ...
 
     def injectivity(self, x: Tensor) -> Tensor:
-        """The smallest singular value (n,) of the decoder's Jacobian at each image's code."""
+        """(n,) the smallest singular value of the decoder's Jacobian at each image's latents."""
         ...
 
 
 def exogenous_scores(
     model: nn.Module, dataset: Dataset, indices: IndexArray, *, seed: int = 0
 ) -> list[Score]:
-    """The p-value of f(X, U) and U being independent, their criterion, and the decoder's smallest
-    singular value over images; nothing for models without such a code.
+    """The p-value of a test that f(X, U) and U are independent, their HSIC, and the decoder's smallest
+    singular value over images; none for models without exogenous latents.
 
     Arguments:
         model: one with `exogenous` and `injectivity`.
         dataset: where images come from.
-        indices: which to choose from; those with all labels are taken.
+        indices: images to choose from; those with all labels are taken.
         seed: of the permutations.
     """
     labelled = indices[np.isfinite(dataset.factors[indices]).all(axis=1)]
@@ -50,32 +50,30 @@ def exogenous_scores(
     some = evenly_spaced(labelled, TESTED)
     batch = BatchSource.like(model, dataset).take(some)
     with evaluation_mode(model):
-        code = model.exogenous(batch.x, batch.u)
+        latents = model.exogenous(batch.x, batch.u)
         slopes = model.injectivity(batch.x[evenly_spaced(np.arange(len(some)), DECODED)])
-    found = independence_test(code, batch.u, seed=seed)
+    found = independence_test(latents, batch.u, seed=seed)
     n = len(some)
     return [
         Score(
             "independence-p",
             found.p_value,
             n,
-            details={"about": "how often codes and labels dealt at random seem as dependent"},
+            details={"about": "share of permutations of the labels with at least this dependence"},
         ),
         Score(
             "independence-hsic",
             found.statistic,
             n,
             noise_floor=found.floor,
-            details={
-                "about": "dependence of codes on labels; the floor is that of independent ones"
-            },
+            details={"about": "dependence of latents on labels; chance level by permutation"},
         ),
         Score(
             "injectivity",
             slopes.min().item(),
             len(slopes),
             details={
-                "about": "smallest singular value of the decoder's Jacobian over images; 0 loses a direction",
+                "about": "smallest singular value of the decoder's Jacobian over images; 0 is not injective",
                 "median": slopes.median().item(),
             },
         ),

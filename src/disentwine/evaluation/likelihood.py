@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -17,19 +18,20 @@ from disentwine.core.score import Score
 from disentwine.core.types import FloatArray, IndexArray
 from disentwine.data.splits import evenly_spaced
 from disentwine.errors import UsageError
-from disentwine.evaluation.evaluate import Evaluation
+from disentwine.evaluation.held_out import HeldOut
 from disentwine.metrics.likelihood import importance_log_likelihood
 from disentwine.progress import ProgressBar
-from disentwine.runs.run import Run
 from disentwine.training.trainer import BatchSource
 
+LIKELIHOOD = "log-likelihood"
+
 AT_ONCE = 4096
-"""Draws that pass through a decoder at once, over all images of a batch."""
+"""Samples that pass through a decoder at once, over all images of a batch."""
 
 BATCH = 64
 
 LIMIT = 1_000
-"""Images of a split that are scored where only a number is asked for: enough for a mean."""
+"""Images of a split that `disentwine evaluate` scores: enough for a mean."""
 
 
 def log_likelihood(
@@ -44,23 +46,25 @@ def log_likelihood(
     r"""$\frac1n \sum_i \log \frac1K \sum_k \frac{p(x_i, z_k)}{q(z_k|x_i)}$ over images of a data set.
 
     Arguments:
-        model: one that *scores* (has `log_weights`).
+        model: one that estimates the likelihood (has `log_weights`).
         dataset: where images come from.
         indices: which images.
-        samples: K, draws of z an image.
-        seed: of the draws.
+        samples: K, samples of z an image.
+        seed: of the samples.
         progress: show a bar; by default on a terminal.
 
     Details are those of `metrics.importance_log_likelihood`.
 
     >>> from disentwine import VAE, data
-    >>> pictures = data.Pendulum(size=32)
-    >>> model = VAE.for_data(pictures, latent=3)
-    >>> log_likelihood(model, pictures, np.arange(4), samples=10).n
+    >>> pendulum = data.Pendulum(size=32)
+    >>> model = VAE.for_data(pendulum, latent=3)
+    >>> log_likelihood(model, pendulum, np.arange(4), samples=10).n
     4
     """
     if not isinstance(model, EstimatesLikelihood):
-        raise UsageError(f"{type(model).__name__} has no log_weights, so it gives no likelihood")
+        raise UsageError(
+            f"{type(model).__name__} has no log_weights, so it cannot estimate the likelihood"
+        )
     scores: EstimatesLikelihood = model
     source = BatchSource.like(model, dataset)
     model.eval()
@@ -82,37 +86,96 @@ def log_likelihood(
             bounds.append(part.details["per_image"])
             effective.append(part.details["effective_samples"])
             bar.advance()
-    # A bound of one sample is the bound itself: the whole is scored as the parts were.
+    # The bound of one sample is the sample itself: the whole is aggregated as the parts were.
     whole = importance_log_likelihood(np.concatenate(bounds)[None])
     details = {**whole.details, "effective_samples": np.concatenate(effective), "samples": samples}
     return replace(whole, details=details)
 
 
-def with_likelihood(found: Evaluation, run: Run, *, samples: int = 100) -> Evaluation:
-    """An evaluation with the log-likelihood of the images that it saw, or why there is none.
+def corrected_log_likelihood(
+    model: Model,
+    dataset: Dataset,
+    images: IndexArray,
+    corrected: IndexArray,
+    *,
+    samples: int,
+    few: int,
+    seed: int,
+) -> Score:
+    r"""The importance-weighted bound with many samples, from few samples of all images and many of some:
+    $\overline{L_{few}} + \overline{(L_{many} - L_{few})}$, the second mean over some of the images.
+
+    The difference varies far less from image to image than the bound does, so some images are enough
+    for it. Where all images are corrected, it is the bound with many samples itself.
 
     Arguments:
-        found: of the run; of its images at most a thousand are scored.
-        run: whose model it is.
-        samples: draws of z an image.
+        model: one that estimates the likelihood.
+        dataset: where images come from.
+        images: which images.
+        corrected: those of them that get many samples, sorted as `images` is.
+        samples, few: numbers of samples an image.
+        seed: of the samples.
     """
-    name = "log-likelihood"
-    if not isinstance(run.model, EstimatesLikelihood):
-        reason = f"{run.recipe.model['name']} cannot tell how likely an image is"
-        return replace(found, skipped={**found.skipped, name: reason})
+    bound = partial(log_likelihood, model, dataset, seed=seed, progress=False)
+    many = bound(corrected, samples=samples)
+    details: dict[str, float] = {"samples": samples, "corrected_on": len(corrected)}
+    details |= {"standard_error": many.details["standard_error"], "error_of_correction": 0.0}
+    if len(corrected) == len(images):
+        return replace(many, details=details)
+    loose = bound(images, samples=few)
+    per_image = loose.details["per_image"]
+    gap = many.details["per_image"] - per_image[np.searchsorted(images, corrected)]
+    details["error_of_correction"] = float(gap.std(ddof=1) / np.sqrt(len(gap)))
+    details["standard_error"] = loose.details["standard_error"]
+    return Score(LIKELIHOOD, float(loose.value + gap.mean()), n=len(images), details=details)
+
+
+def likelihood_score(
+    held: HeldOut,
+    *,
+    samples: int = 100,
+    few: int = 100,
+    images: IndexArray | None = None,
+    corrected: IndexArray | None = None,
+) -> list[Score]:
+    """The log-likelihood of held-out images, at most a thousand of them.
+
+    Arguments:
+        held: a model and images.
+        samples, few, corrected: as for `corrected_log_likelihood`, where `corrected` is given.
+        images: other images than `held` has.
+    """
+    chosen = evenly_spaced(held.indices, LIMIT) if images is None else images
+    if corrected is not None:
+        return [
+            corrected_log_likelihood(
+                held.model,
+                held.dataset,
+                chosen,
+                corrected,
+                samples=samples,
+                few=few,
+                seed=held.seed,
+            )
+        ]
     start = perf_counter()
     score = log_likelihood(
-        run.model,
-        run.dataset,
-        evenly_spaced(found.indices, LIMIT),
-        samples=samples,
-        seed=run.recipe.seed,
-        progress=False,
+        held.model, held.dataset, chosen, samples=samples, seed=held.seed, progress=False
     )
     details = {
         **score.details,
         "about": "how likely are images of the split, at least?",
-        "split": found.split,
+        "split": held.split,
         "seconds": perf_counter() - start,
     }
-    return replace(found, scores=[*found.scores, replace(score, details=details)])
+    return [replace(score, details=details)]
+
+
+def likelihood_errors(held: HeldOut) -> list[Score]:
+    """The standard error of the log-likelihood over images, and that of its correction."""
+    bounds = [score for score in held.scores if score.name == LIKELIHOOD]
+    return [
+        Score(name.replace("_", "-"), bound.details.get(name, 0.0), n=bound.n)
+        for bound in bounds
+        for name in ("standard_error", "error_of_correction")
+    ]

@@ -1,7 +1,8 @@
-"""Concept regressor; action classifier baseline."""
+"""Probes: a regressor of concepts and a classifier of actions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,14 +21,20 @@ from disentwine.nn.images import CHUNK, answer_in_kind, evaluation_mode, to_unit
 from disentwine.progress import ProgressBar
 from disentwine.training.loop import keep_freed_memory
 
-CONCEPT_PROBE_STEPS, CONCEPT_PROBE_BATCH, CONCEPT_PROBE_LEARNING_RATE = 1000, 64, 2e-3
+BATCH = 64
+
+CONCEPT_PROBE_STEPS, CONCEPT_PROBE_LEARNING_RATE = 1000, 2e-3
+
+ACTION_PROBE_STEPS, ACTION_PROBE_LEARNING_RATE = 4000, 1e-3
 
 MOST_VALUES = 10_000
 
+FEATURES = 128
+
 
 @dataclass(frozen=True)
-class Reader:
-    """What `train_concept_probe` makes; called with images, it answers the value of each concept.
+class ConceptProbe:
+    """A regressor of concepts from images, made by `train_probe`.
 
     Arguments:
         network: from images to standardised concepts.
@@ -45,74 +52,116 @@ class Reader:
 
     def __call__(self, images: UInt8Array) -> FloatArray:
         """The concepts (n, k) of images (n, height, width, channels), in the labels' own units."""
-        return _read(self.network, images) * self.scale + self.mean
+        return _predict(self.network, images) * self.scale + self.mean
 
 
-@torch.enable_grad()
-def train_concept_probe(
+def train_probe(
     dataset: Dataset,
     *,
     seed: int = 0,
     steps: int = CONCEPT_PROBE_STEPS,
     progress: bool | None = None,
-) -> Reader:
-    """Learn to read every concept of a data set from its training images.
+) -> ConceptProbe:
+    """Train a regressor of every concept of a data set on its training images.
 
-    An intervention makes combinations that never occur in the data, such as a shadow away from where
-    the light would throw it. Where the data set can draw them, every other training image is one
-    whose concepts were set at random, so that none is worked out from the others.
+    Interventions make combinations that never occur in the data, such as a shadow away from where
+    the light would cast it. Where the data set has a simulator, every other training image is
+    rendered with concepts set at random, so that the probe cannot infer one concept from others.
 
     Arguments:
-        dataset: its "train" split is learnt from, its "test" split (or else "validation") measures
-            the error.
-        seed: of the weights and of the images' order; the same seed gives the same reader.
-        steps: updates to make, about 40 a second on one core for images of 64 x 64.
-        progress: show the bar; by default on a terminal only.
+        dataset: its "train" split is learnt from; the error is measured on its "test" split (or
+            else on "validation").
+        seed: of the weights and of the order of images; the same seed gives the same probe.
+        steps: updates, about 40 a second on one core for images of 64 x 64.
+        progress: show a bar; by default on a terminal only.
 
     >>> from disentwine.data import Pendulum
     >>> pendulum = Pendulum(size=32)
-    >>> reader = train_concept_probe(pendulum, steps=2)
-    >>> reader(pendulum.images[:5]).shape, reader.error.shape
+    >>> probe = train_probe(pendulum, steps=2)
+    >>> probe(pendulum.images[:5]).shape, probe.error.shape
     ((5, 4), (4,))
     """
     train = dataset.split["train"]
     labels = dataset.factors[train]
     known = np.isfinite(labels)
     if not dataset.names or not known.any(axis=0).all():
-        raise DataError("a reader learns from labels: give every factor some, and at least one")
+        raise DataError("a concept probe needs labels: give every factor some, and at least one")
     mean, scale = np.nanmean(labels, axis=0), np.nanstd(labels, axis=0)
     scale = np.where(scale > 0, scale, 1.0)
-    if isinstance(dataset, Simulates):  # which redraws whole scenes only
+    if isinstance(dataset, Simulates):  # which renders whole scenes only
         train = train[known.all(axis=1)]
     if not len(train):
-        raise DataError("a reader redraws scenes: give some images every label")
+        raise DataError("a concept probe renders scenes: give some images every label")
     rng = np.random.default_rng(seed)
     pool = dataset.factors[rng.choice(train, MOST_VALUES)]
     keep_freed_memory()
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = ENCODERS["compact"](dataset.image_shape, len(dataset.names))
+
+    def error() -> Tensor:
+        images, values = _batch(dataset, train, pool, rng)
+        u = torch.from_numpy((values - mean) / scale).float()
+        x = to_unit_range(torch.from_numpy(images))
+        return torch.nan_to_num(network(x) - u).square().mean()
+
+    with ProgressBar("concept probe", total=steps, show=progress) as bar:
+        _train(network, error, steps, learning_rate=CONCEPT_PROBE_LEARNING_RATE, bar=bar)
+    held_out = dataset.split["test"] if len(dataset.split["test"]) else dataset.split["validation"]
+    truth = (dataset.factors[held_out] - mean) / scale
+    missed = _predict(network, dataset.images[held_out]) - truth
+    return ConceptProbe(network, dataset.names, mean, scale, np.sqrt(np.nanmean(missed**2, axis=0)))
+
+
+@torch.enable_grad()
+def _train(
+    network: nn.Module,
+    loss: Callable[[], Tensor],
+    steps: int,
+    *,
+    learning_rate: float,
+    bar: ProgressBar | None = None,
+) -> None:
+    """Minimise a loss of random batches by Adam, with a learning rate that falls to zero.
+
+    Arguments:
+        network: in evaluation mode afterwards.
+        loss: of a new batch.
+        steps: updates.
+        learning_rate: of the first update.
+        bar: is advanced, if there is one.
+    """
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimiser = torch.optim.Adam(network.parameters(), lr=CONCEPT_PROBE_LEARNING_RATE, fused=True)
-    with ProgressBar("reader of concepts", total=steps, show=progress) as bar:
-        for step in range(steps):
-            images, values = _batch(dataset, train, pool, rng)
-            x = to_unit_range(torch.from_numpy(images))
-            u = torch.from_numpy((values - mean) / scale).float()
-            error = torch.nan_to_num(network(x) - u).square().mean()
-            optimiser.zero_grad(set_to_none=True)
-            error.backward()  # type: ignore[no-untyped-call]
-            for group in optimiser.param_groups:
-                group["lr"] = linear(step, start=CONCEPT_PROBE_LEARNING_RATE, end=0.0, steps=steps)
-            optimiser.step()
+    optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate, fused=True)
+    for step in range(steps):
+        error = loss()
+        optimizer.zero_grad(set_to_none=True)
+        error.backward()  # type: ignore[no-untyped-call]
+        for group in optimizer.param_groups:
+            group["lr"] = linear(step, start=learning_rate, end=0.0, steps=steps)
+        optimizer.step()
+        if bar is not None:
             bar.advance({"error": error.item()} if step % 50 == 0 else None)
     network.eval()
-    held_out = dataset.split["test"] if len(dataset.split["test"]) else dataset.split["validation"]
-    missed = _read(network, dataset.images[held_out]) - (dataset.factors[held_out] - mean) / scale
-    return Reader(network, dataset.names, mean, scale, np.sqrt(np.nanmean(missed**2, axis=0)))
 
 
-def _read(network: nn.Module, images: UInt8Array) -> FloatArray:
+_PROBES: dict[tuple[str, int], ConceptProbe] = {}
+
+
+def cached_probe(key: str, dataset: Callable[[], Dataset], *, steps: int) -> ConceptProbe:
+    """The concept probe of a data set, trained once in a process; studies measure many runs with it.
+
+    Arguments:
+        key: identifies the data set.
+        dataset: makes it.
+        steps: updates of the probe.
+    """
+    if (key, steps) not in _PROBES:
+        _PROBES[key, steps] = train_probe(dataset(), steps=steps)
+    return _PROBES[key, steps]
+
+
+def _predict(network: nn.Module, images: UInt8Array) -> FloatArray:
     standardised = answer_in_kind(network, images, lambda x, rows: network(x))
     return np.asarray(standardised, dtype=np.float64)
 
@@ -120,12 +169,12 @@ def _read(network: nn.Module, images: UInt8Array) -> FloatArray:
 def _batch(
     dataset: Dataset, train: IndexArray, pool: FloatArray, rng: np.random.Generator
 ) -> tuple[UInt8Array, FloatArray]:
-    """Images of `train` and their factors, half of them redrawn with concepts of `pool`."""
-    indices = rng.choice(train, CONCEPT_PROBE_BATCH)
+    """Images of `train` and their factors, half of them rendered with concepts of `pool`."""
+    indices = rng.choice(train, BATCH)
     images, factors = dataset.images[indices], dataset.factors[indices]
     if not isinstance(dataset, Simulates):
         return images, factors
-    half = CONCEPT_PROBE_BATCH // 2
+    half = BATCH // 2
     do = {
         factor.name: np.where(rng.random(half) < 0.5, own, drawn_values(factor, column, half, rng))
         for factor, own, column in zip(dataset.spec, factors[:half].T, pool.T, strict=True)
@@ -137,13 +186,8 @@ def _batch(
     )
 
 
-FEATURES, ACTION_PROBE_BATCH, ACTION_PROBE_LEARNING_RATE = 128, 64, 1e-3
-
-ACTION_PROBE_STEPS = 4000
-
-
 class ActionProbe(nn.Module):
-    """One encoder for both images, and a small network over its two answers and their difference.
+    """Siamese classifier: one encoder for both images, a network on both features and their difference.
 
     Arguments:
         image_shape: (height, width, channels).
@@ -173,7 +217,7 @@ class ActionProbe(nn.Module):
 def train_action_probe(
     pairs: Transitions, *, steps: int = ACTION_PROBE_STEPS, seed: int = 0
 ) -> ActionProbe:
-    """Learn to tell actions from the training pairs.
+    """Train a classifier of actions on the training pairs.
 
     Arguments:
         pairs: of a data set.
@@ -191,17 +235,12 @@ def train_action_probe(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = ActionProbe(pairs.dataset.image_shape, len(pairs.actions))
-    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimiser = torch.optim.Adam(network.parameters(), lr=ACTION_PROBE_LEARNING_RATE, fused=True)
     table = pairs.pairs["train"]
-    with torch.enable_grad():
-        for step in range(steps):
-            x, y, action = pairs.batch(table[rng.integers(len(table), size=ACTION_PROBE_BATCH)])
-            logits = network(*(to_unit_range(torch.from_numpy(z)) for z in (x, y)))
-            loss = nn.functional.cross_entropy(logits, torch.from_numpy(action))
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            for group in optimiser.param_groups:
-                group["lr"] = linear(step, start=ACTION_PROBE_LEARNING_RATE, end=0.0, steps=steps)
-            optimiser.step()
-    return network.eval()
+
+    def loss() -> Tensor:
+        x, y, action = pairs.batch(table[rng.integers(len(table), size=BATCH)])
+        logits = network(*(to_unit_range(torch.from_numpy(z)) for z in (x, y)))
+        return nn.functional.cross_entropy(logits, torch.from_numpy(action))
+
+    _train(network, loss, steps, learning_rate=ACTION_PROBE_LEARNING_RATE)
+    return network

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
+from disentwine.core.types import ACTIVE_NATS
 from disentwine.errors import UsageError
 from disentwine.figures.heat_maps import SHADES
 from disentwine.figures.style import (
@@ -24,9 +25,6 @@ from disentwine.figures.style import (
     WIDTH,
     new_figure,
 )
-
-ACTIVE = 0.01
-"""KL divergence in nats above which a latent is active."""
 
 ROW_HEIGHT = 74
 MAP_HEIGHT, PANEL = 900, 360
@@ -53,18 +51,18 @@ def layer_activity(activity: Sequence[ArrayLike]) -> Figure:
     columns = max(map(len, rows))
     figure = new_figure(WIDTH, 150 + ROW_HEIGHT * len(rows), layout="constrained")
     axes = figure.subplots()
-    scale = LogNorm(ACTIVE, max(10 * ACTIVE, *(row.max() for row in rows)))
+    scale = LogNorm(ACTIVE_NATS, max(10 * ACTIVE_NATS, *(row.max() for row in rows)))
     for i, row in enumerate(rows):
         mesh = axes.pcolormesh(
             np.arange(len(row) + 1),
             [i + 0.08, i + 0.92],
-            row.clip(ACTIVE)[None],
+            row.clip(ACTIVE_NATS)[None],
             cmap=SHADES,
             norm=scale,
             edgecolors=HAIRLINE,
             linewidth=0.5,
         )
-        active = int((row > ACTIVE).sum())
+        active = int((row > ACTIVE_NATS).sum())
         text = f"{row.sum():.2f} nats, {active} of {len(row)} active"
         axes.text(columns * 1.02, i + 0.5, text, va="center", fontsize=SMALL, color=QUIET)
     axes.set_yticks(np.arange(len(rows)) + 0.5, [f"layer {i + 1}" for i in range(len(rows))])
@@ -112,7 +110,7 @@ def activity_over_training(
     figure = new_figure(WIDTH, MAP_HEIGHT, layout="constrained")
     grid = figure.subplots(1, len(tables), squeeze=False)[0]
     most = max(table.max() for table in tables.values())
-    scale = LogNorm(ACTIVE, max(10 * ACTIVE, most))
+    scale = LogNorm(ACTIVE_NATS, max(10 * ACTIVE_NATS, most))
     for axes, (name, table) in zip(grid, tables.items(), strict=True):
         times, of = np.asarray(at[name], dtype=np.float64), np.asarray(layers[name])
         if table.shape != (len(times), len(of)):
@@ -124,13 +122,17 @@ def activity_over_training(
         middles = (times[1:] + times[:-1]) / 2
         edges = [times[0], *middles, times[-1]] if len(times) > 1 else [times[0], times[0] + 1]
         mesh = axes.pcolormesh(
-            edges, np.arange(len(of) + 1), table[:, order].T.clip(ACTIVE), cmap=SHADES, norm=scale
+            edges,
+            np.arange(len(of) + 1),
+            table[:, order].T.clip(ACTIVE_NATS),
+            cmap=SHADES,
+            norm=scale,
         )
         starts = np.flatnonzero(np.diff(of[order], prepend=0))
         axes.hlines(starts[1:], edges[0], edges[-1], color=INK, linewidth=0.8)
         ends = np.append(starts[1:], len(of))
         axes.set_yticks((starts + ends) / 2, [str(of[order][start]) for start in starts])
-        active = int((table[-1] > ACTIVE).sum())
+        active = int((table[-1] > ACTIVE_NATS).sum())
         title = f"{name}: {active} of {len(of)} latents active"
         axes.set_title(title, loc="left", fontsize=LABEL, color=INK, parse_math=False)
         axes.set_xlabel(across, fontsize=SMALL, color=QUIET)

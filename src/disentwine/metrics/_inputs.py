@@ -1,4 +1,4 @@
-"""Entropy, mutual information; validation, binning, noise floor; draw samples sharing a factor value."""
+"""Shared parts of metrics: checks, binning, mutual information, chance level."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def mutual_information(a: NDArray[np.int64], b: NDArray[np.int64]) -> float:
     return max(0.0, float((p[seen] * np.log(p[seen] / independent[seen])).sum()))
 
 
-def information_matrix(codes: NDArray[np.int64], factors: NDArray[np.int64]) -> FloatArray:
-    """Mutual information of each column of codes with each column of factors, (d, k)."""
-    return np.array([[mutual_information(z, v) for v in factors.T] for z in codes.T])
+def information_matrix(latents: NDArray[np.int64], factors: NDArray[np.int64]) -> FloatArray:
+    """Mutual information of each column of latents with each column of factors, (d, k)."""
+    return np.array([[mutual_information(z, v) for v in factors.T] for z in latents.T])
 
 
 def gap_of_best_two(matrix: FloatArray) -> FloatArray:
@@ -50,7 +50,7 @@ def gap_of_best_two(matrix: FloatArray) -> FloatArray:
 Answer = TypeVar("Answer")
 
 BINS = 20
-"""Codes, and factors that are continuous, are cut into so many bins of equal width."""
+"""Bins of equal width for latents and continuous factors."""
 
 MOST_VALUES = 256
 """A factor with more distinct values than this counts as continuous."""
@@ -59,25 +59,25 @@ FEW_VALUES = 64
 """The same for factors that a classifier must learn, which needs samples of each value."""
 
 DEAD = 1e-12
-"""The square of a code's range, over that of its largest value, up to which it counts as constant:
-numbers of 32 bits are rounded by a little less."""
+"""Square of a latent's range over that of its largest value up to which it counts as constant:
+rounding to 32 bits is a little less."""
 
 
-def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Codes (n, d) and factors (n, k) as tables of finite numbers, in an order of their own.
+def checked(latents: ArrayLike, factors: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Latents (n, d) and factors (n, k) as tables of finite numbers, in a canonical order.
 
-    Rows are put in an order that depends on their content alone, so that no metric can depend on
-    the order in which samples are given, not even one that draws some of them at random.
+    The order of rows depends on their content alone, so no metric depends on the order in which
+    samples are given, not even one that samples at random.
     """
-    z, v = as_table(codes, "codes"), as_table(factors, "factors")
+    z, v = as_table(latents, "latents"), as_table(factors, "factors")
     if len(z) != len(v):
-        raise UsageError(f"codes has {len(z)} rows and factors has {len(v)}; give a row an image")
+        raise UsageError(f"latents has {len(z)} rows and factors has {len(v)}; give a row an image")
     if len(z) < 2:
-        raise UsageError(f"codes has {len(z)} rows; a score needs at least two samples")
+        raise UsageError(f"latents has {len(z)} rows; a score needs at least two samples")
     constant = np.flatnonzero(np.ptp(v, axis=0) == 0)
     if len(constant):
         raise UsageError(
-            f"factors: column {constant[0]} has one value only; leave it out, nothing can be learnt of it"
+            f"factors: column {constant[0]} has one value only; leave it out: it has no information"
         )
     order = canonical_order(np.hstack([z, v]))
     return z[order], v[order]
@@ -145,34 +145,35 @@ def equal_width_bins(column: FloatArray, *, bins: int = BINS) -> NDArray[np.int6
     return np.digitize(column, edges).astype(np.int64)
 
 
-def code_classes(codes: FloatArray, *, bins: int, discrete_codes: bool) -> NDArray[np.int64]:
-    """The class of each code: its bin, or what it names where codes are names."""
+def code_classes(latents: FloatArray, *, bins: int, discrete_codes: bool) -> NDArray[np.int64]:
+    """The class of each latent: its bin, or the code of a quantizer."""
     columns = [
         np.unique(c, return_inverse=True)[1] if discrete_codes else equal_width_bins(c, bins=bins)
-        for c in codes.T
+        for c in latents.T
     ]
     return np.stack(columns, axis=1)
 
 
-def varying(codes: FloatArray) -> NDArray[np.bool_]:
-    r"""Which codes (d,) are not constant but for rounding: $\max z - \min z > 10^{-6} \max |z|$, in
-    whatever unit.
+def varying(latents: FloatArray) -> NDArray[np.bool_]:
+    r"""(d,) which latents are not constant up to rounding: $\max z - \min z > 10^{-6} \max |z|$.
 
     >>> varying(np.array([[1e-9, 5.0, 0.0], [2e-9, 5.0 + 1e-9, 0.0]]))
     array([ True, False, False])
     """
-    return np.asarray(np.ptp(codes, axis=0) > np.sqrt(DEAD) * np.abs(codes).max(axis=0))
+    return np.asarray(np.ptp(latents, axis=0) > np.sqrt(DEAD) * np.abs(latents).max(axis=0))
 
 
-def features_of(codes: FloatArray, fitted: IndexArray, *, discrete_codes: bool) -> Any:
-    """What a linear model sees of codes (n, d): standardised by the rows it is fitted to, 0 where these
-    are constant, or a column for each name that occurs in these rows."""
+def features_of(latents: FloatArray, fitted: IndexArray, *, discrete_codes: bool) -> Any:
+    """Features of a linear model of latents (n, d): standardised by the rows that it is fitted to, 0
+    where these are constant, or one-hot codes of a quantizer."""
     from sklearn.preprocessing import OneHotEncoder
 
     if discrete_codes:
-        return OneHotEncoder(handle_unknown="ignore").fit(codes[fitted]).transform(codes).tocsr()
-    known = codes[fitted]
-    return (codes - known.mean(axis=0)) / np.where(varying(known), known.std(axis=0), np.inf)
+        return (
+            OneHotEncoder(handle_unknown="ignore").fit(latents[fitted]).transform(latents).tocsr()
+        )
+    known = latents[fitted]
+    return (latents - known.mean(axis=0)) / np.where(varying(known), known.std(axis=0), np.inf)
 
 
 def class_table(table: FloatArray, *, bins: int = BINS) -> NDArray[np.int64]:
@@ -181,7 +182,7 @@ def class_table(table: FloatArray, *, bins: int = BINS) -> NDArray[np.int64]:
 
 
 def classes_to_predict(factors: FloatArray, kinds: Sequence[Kind] | None) -> NDArray[np.int64]:
-    """Classes for a classifier to learn: few enough that each has samples, unless they are names."""
+    """Classes for a classifier: few enough that each has samples, unless they are categories."""
     columns = zip(factors.T, kinds_of(factors, kinds), strict=True)
     return np.stack(
         [
@@ -207,22 +208,22 @@ def kinds_of(factors: FloatArray, kinds: Sequence[Kind] | None) -> list[Kind]:
 
 def noise_floor(
     estimate: Callable[[FloatArray, FloatArray], Answer],
-    codes: FloatArray,
+    latents: FloatArray,
     factors: FloatArray,
     *,
     seed: int,
 ) -> Answer:
-    """What the same estimator answers on codes that were dealt to the wrong samples."""
-    shuffled = np.random.default_rng([seed, 1]).permutation(len(codes))
-    return estimate(codes[shuffled], factors)
+    """The chance level: the same estimate with shuffled latents (permutation baseline)."""
+    shuffled = np.random.default_rng([seed, 1]).permutation(len(latents))
+    return estimate(latents[shuffled], factors)
 
 
 class ValueIndex:
-    """For each factor, which samples have which value.
+    """For each factor, the samples that have each value.
 
     Arguments:
         factors: (n, k).
-        bins: a continuous factor is cut into so many bins, and values count as shared within one.
+        bins: of a continuous factor; values in one bin count as equal.
     """
 
     def __init__(self, factors: FloatArray, *, bins: int = BINS) -> None:
@@ -233,7 +234,7 @@ class ValueIndex:
         self.starts = [np.concatenate([[0], np.cumsum(count)[:-1]]) for count in self.counts]
 
     def like(self, samples: IndexArray, factor: int, rng: np.random.Generator) -> IndexArray:
-        """For each sample, one drawn from those with the same value of the factor."""
+        """For each sample, a random one with the same value of the factor."""
         value = self.classes[samples, factor]
         within = (rng.random(samples.shape) * self.counts[factor][value]).astype(np.int64)
         drawn: NDArray[np.int64] = self.order[factor][self.starts[factor][value] + within]

@@ -1,4 +1,4 @@
-"""Attribute accuracy."""
+"""Accuracy of attribute vectors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from disentwine.metrics._inputs import as_table
 
 
 def attribute_accuracy(
-    codes: ArrayLike, attributes: ArrayLike, test_codes: ArrayLike, test_attributes: ArrayLike
+    latents: ArrayLike, attributes: ArrayLike, test_latents: ArrayLike, test_attributes: ArrayLike
 ) -> Score:
-    r"""Can binary attributes be read off a code along the difference of class means?
+    r"""Accuracy of binary attributes predicted along the difference of class means.
 
     $w^k = \overline{\mu(x)}_{y^k = 1} - \overline{\mu(x)}_{y^k = 0}$ on the training set; a bias for
     the projections on $w^k$ minimises the hinge loss; the score is the mean accuracy on the test set.
@@ -23,24 +23,24 @@ def attribute_accuracy(
     A. Kumar, P. Sattigeri and A. Balakrishnan, 2018, table 2.
 
     Arguments:
-        codes: (n, d) of the training images.
+        latents: (n, d) of the training images.
         attributes: (n, k) two values each; the larger is "yes".
-        test_codes: (m, d).
+        test_latents: (m, d).
         test_attributes: (m, k).
 
-    Details: the accuracy `per_attribute`, and the `majority` share, which is the floor.
+    Details: the accuracy `per_attribute`, and the `majority` share, which is the chance level.
 
     >>> z = np.array([[0.0], [0.1], [0.9], [1.0]])
     >>> attribute_accuracy(z, z > 0.5, z, z > 0.5).value
     1.0
     """
-    z, y = as_table(codes, "codes"), as_table(attributes, "attributes")
+    z, y = as_table(latents, "latents"), as_table(attributes, "attributes")
     test_z, test_y = (
-        as_table(test_codes, "test_codes"),
+        as_table(test_latents, "test_latents"),
         as_table(test_attributes, "test_attributes"),
     )
     if len(z) != len(y) or len(test_z) != len(test_y):
-        raise UsageError("codes and attributes must have the same number of rows")
+        raise UsageError("latents and attributes must have the same number of rows")
     accuracies, majorities = [], []
     for k, column in enumerate(y.T):
         values = np.unique(column)

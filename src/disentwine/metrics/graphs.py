@@ -1,4 +1,4 @@
-"""How close a learnt graph is to the true one."""
+"""Distance between a learnt graph and the true one."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from disentwine.errors import UsageError
 
 GraphLike = Any
 """An adjacency matrix (cause, effect), zero where there is no edge, a `networkx.DiGraph`, or a graph
-that can become one, such as a model's."""
+that converts to one, such as a model's."""
 
 
 def shd(learnt: GraphLike, true: GraphLike) -> Score:
-    """Structural Hamming distance: edges to add, to remove or to turn round (once each).
+    """Structural Hamming distance: edges to add, remove or reverse (once each).
 
     Reference: The max-min hill-climbing Bayesian network structure learning algorithm,
     I. Tsamardinos, L. Brown and C. Aliferis, 2006, section 7.1.
 
     Arguments:
-        learnt: the graph to judge.
+        learnt: the graph to evaluate.
         true: the graph as it is, over the same nodes in the same order (or of the same names).
 
     >>> shd([[0, 0], [1, 0]], [[0, 1], [0, 0]]).value
@@ -31,15 +31,15 @@ def shd(learnt: GraphLike, true: GraphLike) -> Score:
     """
     a, b = _pair(learnt, true)
     differs = (a != b) | (a != b).T
-    about = {"about": "edges of the graph to add, remove or turn round"}
+    about = {"about": "edges of the graph to add, remove or reverse"}
     return Score("shd", float(np.triu(differs).sum()), n=len(a), details=about)
 
 
 def edge_scores(learnt: GraphLike, true: GraphLike) -> Score:
-    """Share of true edges found; details name the other errors.
+    """The share of true edges found; other errors are details.
 
     Details: `true_positive_rate` (the value; 1 when there is no edge to find),
-    `false_discovery_rate` (edges learnt that are not true, turned ones among them), and the numbers
+    `false_discovery_rate` (learnt edges that are not true, including reversed ones), and the numbers
     `reversed`, `extra` and `missing`.
 
     >>> edge_scores([[0, 0], [1, 0]], [[0, 1], [0, 0]]).details["reversed"]
@@ -63,7 +63,7 @@ def _pair(learnt: GraphLike, true: GraphLike) -> tuple[NDArray[np.bool_], NDArra
     named = [isinstance(graph, nx.DiGraph) for graph in (learnt, true)]
     if any(named) and not all(named):
         raise UsageError(
-            "one graph has names and the other is a matrix, whose order of nodes nobody knows; give "
+            "one graph has names and the other is a matrix, whose order of nodes is unknown; give "
             "both with names, as in Graph(names, matrix), or both as matrices"
         )
     names = sorted(true.nodes) if all(named) else None

@@ -1,4 +1,4 @@
-"""Pixel MSE; gradient-energy sharpness."""
+"""Errors of reconstructions and counterfactuals, and sharpness of images."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reconstruction_error(originals: NDArray[np.uint8], reconstructions: NDArray[
 
 
 def over(error: float, other: float) -> float:
-    """One error over another, which is no number where there is nothing to divide by.
+    """One error over another, NaN where the other is zero.
 
     >>> over(0.1, 0.2), over(0.1, 0.0)
     (0.5, nan)
@@ -62,8 +62,8 @@ def sharpness(images: UInt8Array, truth: UInt8Array, *, name: str = "sharpness")
     r"""$E(\hat x) / E(x)$ with the gradient energy $E(x) = \overline{(\partial_h x)^2} +
     \overline{(\partial_w x)^2}$, derivatives being differences of neighbouring pixels.
 
-    1 is as sharp as the truth, less is blurred, more is noisy. It says nothing of whether edges are
-    where they should be: look at the error beside it.
+    1 is as sharp as the truth, less is blurred, more is noisy. It does not measure whether edges are
+    in the right place: look at the error beside it.
 
     Arguments:
         images: (n, height, width, channels).
@@ -82,13 +82,55 @@ def sharpness(images: UInt8Array, truth: UInt8Array, *, name: str = "sharpness")
         )
     own, real = _gradient_energy(images), _gradient_energy(truth)
     if real == 0:
-        raise UsageError("truth: images of one colour have no edges to compare with")
+        raise UsageError("truth: images of one colour have no edges to compare to")
     details = {
         "about": "gradient energy over that of real images",
         "energy": own,
         "real_energy": real,
     }
     return Score(name, own / real, n=len(images), details=details)
+
+
+def counterfactual_scores(
+    concept: str,
+    *,
+    predicted: UInt8Array,
+    truth: UInt8Array,
+    factual: UInt8Array,
+    reconstructed: UInt8Array,
+) -> tuple[Score, Score]:
+    r"""Counterfactual MSE relative to the reconstruction (ratio) and to no intervention (share).
+
+    With $e = \overline{(\hat x_{do} - x_{do})^2}$ of a pixel: the ratio is
+    $e \,/\, \overline{(\hat x - x)^2}$, where 1 is perfect, but flatters a model that reconstructs
+    badly; the share is $e \,/\, \overline{(x - x_{do})^2}$, where 0 is perfect and above 1 is
+    worse than returning the input unchanged. Always look at both. A ratio to an error of 0 is NaN.
+
+    Arguments:
+        concept: the one that was set.
+        predicted: (n, height, width, channels) the model's counterfactual images.
+        truth: the simulator's.
+        factual: the images before the intervention.
+        reconstructed: the model's reconstructions of them.
+
+    >>> black, white = np.zeros((1, 2, 2, 1), np.uint8), np.full((1, 2, 2, 1), 255, np.uint8)
+    >>> ratio, share = counterfactual_scores(
+    ...     "light", predicted=white, truth=white, factual=black, reconstructed=white // 5)
+    >>> ratio.value, share.value
+    (0.0, 0.0)
+    """
+    stacks = {"predicted": predicted, "truth": truth, "reconstructed": reconstructed}
+    for name, stack in stacks.items():
+        if stack.shape != factual.shape or stack.size == 0:
+            raise UsageError(f"{name} has shape {stack.shape}, factual has {factual.shape}")
+    error, own = squared_error(predicted, truth), squared_error(reconstructed, factual)
+    nothing = squared_error(factual, truth)
+    details = {"error": error, "reconstruction_error": own, "doing_nothing": nothing}
+    n = len(factual)
+    return (
+        Score(f"counterfactual-ratio:{concept}", over(error, own), n, details=details),
+        Score(f"counterfactual-share:{concept}", over(error, nothing), n, details=details),
+    )
 
 
 def _gradient_energy(images: NDArray[np.uint8]) -> float:

@@ -1,4 +1,4 @@
-"""Counterfactual ratio/share; effect matrix of interventions."""
+"""Effect matrix: what interventions change, intended and off-target."""
 
 from __future__ import annotations
 
@@ -10,52 +10,8 @@ from numpy.typing import ArrayLike
 
 from disentwine.core.dataset import column_index
 from disentwine.core.score import Score
-from disentwine.core.types import FloatArray, UInt8Array
+from disentwine.core.types import FloatArray
 from disentwine.errors import UsageError
-from disentwine.metrics.images import over, squared_error
-
-
-def counterfactual_scores(
-    concept: str,
-    *,
-    predicted: UInt8Array,
-    truth: UInt8Array,
-    factual: UInt8Array,
-    reconstructed: UInt8Array,
-) -> tuple[Score, Score]:
-    r"""The error of do-images, as a ratio to that of reconstructions and as a share of doing nothing.
-
-    With $e = \overline{(\hat x_{do} - x_{do})^2}$ of a pixel: the ratio is
-    $e \,/\, \overline{(\hat x - x)^2}$, where 1 is perfect, but flatters a model that reconstructs
-    badly; the share is $e \,/\, \overline{(x - x_{do})^2}$, where 0 is perfect and 1 is as good as
-    handing back the image unchanged. Always look at both. A ratio to no error at all is NaN.
-
-    Arguments:
-        concept: the one that was set.
-        predicted: (n, height, width, channels) the model's do-images.
-        truth: the simulator's.
-        factual: the images before the intervention.
-        reconstructed: the model's reconstructions of them.
-
-    >>> import numpy as np
-    >>> black, white = np.zeros((1, 2, 2, 1), np.uint8), np.full((1, 2, 2, 1), 255, np.uint8)
-    >>> ratio, share = counterfactual_scores(
-    ...     "light", predicted=white, truth=white, factual=black, reconstructed=white // 5)
-    >>> ratio.value, share.value
-    (0.0, 0.0)
-    """
-    stacks = {"predicted": predicted, "truth": truth, "reconstructed": reconstructed}
-    for name, stack in stacks.items():
-        if stack.shape != factual.shape or stack.size == 0:
-            raise UsageError(f"{name} has shape {stack.shape}, factual has {factual.shape}")
-    error, own = squared_error(predicted, truth), squared_error(reconstructed, factual)
-    nothing = squared_error(factual, truth)
-    details = {"error": error, "reconstruction_error": own, "doing_nothing": nothing}
-    n = len(factual)
-    return (
-        Score(f"counterfactual-ratio:{concept}", over(error, own), n, details=details),
-        Score(f"counterfactual-share:{concept}", over(error, nothing), n, details=details),
-    )
 
 
 def effect_matrix(
@@ -70,36 +26,36 @@ def effect_matrix(
     scale: ArrayLike,
     read_truth: ArrayLike | None = None,
 ) -> list[Score]:
-    r"""The error of every concept j under an intervention on every concept i, and what leaks.
+    r"""Errors and off-target effects on every concept j under interventions on every concept i.
 
-    With $v$ the value read from the model's do-image and $v^*$ the one that should be there (the
-    value asked for where j is i, the simulator's where j is an effect of i, else the unmoved one),
-    in standard deviations of the label:
+    With $v$ the value predicted from the counterfactual image and $v^*$ the expected one (the value
+    asked for where j is i, the simulator's where j is an effect of i, else the factual one), in
+    standard deviations of the label:
 
     $$E_{ij} = \sqrt{\overline{(v_{ij} - v^*_{ij})^2}},\quad
     L_{ij} = \sqrt{\overline{(v_{ij} - v_j)^2}}$$
 
-    where $v_j$ is read from the reconstruction. "effect-error:i" is the root mean square of row i
-    of E; "effect-leak" is the $L_{ij}$, of a concept that is not to move, that is furthest above its
-    noise floor, and "effect-leak-causes" the same of causes under an intervention on their effect.
-    The floor of each is the same of the simulator's own images: what the reader alone gets wrong.
+    where $v_j$ is predicted from the reconstruction. "effect-error:i" is the root mean square of row
+    i of E. "off-target-effect" is the $L_{ij}$ of a concept that should not change that exceeds its
+    chance level most; "off-target-effect-causes" is the same for causes under an intervention on
+    their effect. The chance level of each is measured on the simulator's images: the probe's error.
 
     Arguments:
         concepts: (c) those intervened on.
-        names: (k) those read.
-        read: (c, n, k) read from do-images.
-        expected: (c, n, k) what they should be; NaN where nobody knows.
+        names: (k) those predicted.
+        read: (c, n, k) predicted from counterfactual images.
+        expected: (c, n, k) the expected values; NaN where they are unknown.
         factual: (n, k) the labels before the intervention.
-        read_rebuilt: (n, k) read from reconstructions.
-        read_factual: (n, k) read from the images themselves.
+        read_rebuilt: (n, k) predicted from reconstructions.
+        read_factual: (n, k) predicted from the images themselves.
         scale: (k,) standard deviation of each label.
-        read_truth: (c, n, k) read from the simulator's do-images, where there is one.
+        read_truth: (c, n, k) predicted from the simulator's counterfactuals, where there is one.
 
     >>> asked, before = np.array([[[1.0, 5.0]]]), np.array([[0.0, 5.0]])
-    >>> error, leak = effect_matrix(
+    >>> error, off_target = effect_matrix(
     ...     ["light"], ["light", "angle"], read=asked + [0.1, 2.0], expected=asked, factual=before,
     ...     read_rebuilt=before, read_factual=before, scale=[1.0, 2.0], read_truth=asked)
-    >>> leak.value, leak.details["where"]
+    >>> off_target.value, off_target.details["where"]
     (1.0, 'do(light) moves angle')
     """
     shape = np.shape(read)
@@ -118,14 +74,14 @@ def effect_matrix(
     still = (target == before).all(axis=1)
     matrices: dict[str, Any] = {
         "error": _rms(v - target),
-        "leak": np.where(still, _rms(v - rebuilt), np.nan),
+        "off_target": np.where(still, _rms(v - rebuilt), np.nan),
         "expected_movement": np.abs(target - before).mean(axis=1),
         "actual_movement": np.abs(v - rebuilt).mean(axis=1),
     }
     if read_truth is not None:
         truth = _table(read_truth, shape, "read_truth") / sigma
         matrices["error_floor"] = _rms(truth - target)
-        matrices["leak_floor"] = np.where(still, _rms(truth - own), np.nan)
+        matrices["off_target_floor"] = np.where(still, _rms(truth - own), np.nan)
     n = shape[1]
     scores = []
     for i, concept in enumerate(concepts):
@@ -139,14 +95,16 @@ def effect_matrix(
     moves = np.zeros((len(names), len(names)), dtype=bool)
     moves[places] = ~still
     causes = moves.T[places]
-    excess = matrices["leak"] ** 2 - matrices.get("leak_floor", 0) ** 2
+    excess = matrices["off_target"] ** 2 - matrices.get("off_target_floor", 0) ** 2
     about = {"concepts": list(concepts), "factors": list(names), **matrices}
-    for name, pairs in (("effect-leak", still), ("effect-leak-causes", still & causes)):
+    for name, pairs in (("off-target-effect", still), ("off-target-effect-causes", still & causes)):
         if pairs.any():
             i, j = divmod(int(np.argmax(np.where(pairs, excess, -np.inf))), len(names))
-            floor = None if read_truth is None else float(matrices["leak_floor"][i, j])
+            floor = None if read_truth is None else float(matrices["off_target_floor"][i, j])
             where = {"where": f"do({concepts[i]}) moves {names[j]}"}
-            scores.append(Score(name, float(matrices["leak"][i, j]), n, floor, {**where, **about}))
+            scores.append(
+                Score(name, float(matrices["off_target"][i, j]), n, floor, {**where, **about})
+            )
     return scores
 
 
@@ -163,5 +121,5 @@ def _rms(difference: FloatArray) -> FloatArray:
 
 
 def _over_known(row: FloatArray) -> float:
-    """Root mean square over the concepts for which it is known what they should be."""
+    """Root mean square over the concepts whose expected value is known."""
     return float(np.sqrt(np.nanmean(np.square(row))))

@@ -15,8 +15,8 @@ from disentwine.errors import UsageError
 def importance_log_likelihood(log_weights: FloatArray | Iterable[FloatArray]) -> Score:
     r"""$\frac1n \sum_i \log \frac1K \sum_{k=1}^K w_{ki}$, with $w_{ki} = \frac{p(x_i, z_k)}{q(z_k|x_i)}$.
 
-    Sums run in the log domain, so that no weight is lost; samples may come in chunks, so that memory
-    need not hold them all.
+    Sums are computed in the log domain, so no weight underflows. Samples may come in chunks that fit
+    into memory.
 
     Reference: Importance Weighted Autoencoders, Y. Burda, R. Grosse and R. Salakhutdinov, 2016, eq. 8.
 
@@ -25,7 +25,7 @@ def importance_log_likelihood(log_weights: FloatArray | Iterable[FloatArray]) ->
             images.
 
     Details: the bound `per_image`, its `standard_error` over images, and for each image the
-    `effective_samples`, $(\sum_k w_k)^2 / \sum_k w_k^2$, of which few mean a loose bound.
+    `effective_samples`, $(\sum_k w_k)^2 / \sum_k w_k^2$; with few of them the bound is loose.
 
     >>> importance_log_likelihood(np.log([[0.5, 0.1], [0.1, 0.3]])).details["per_image"]
     array([-1.2039728 , -1.60943791])

@@ -1,4 +1,4 @@
-"""Every score of codes and factors, with what it promises; one test holds each to it."""
+"""Registry of disentanglement metrics and their invariances."""
 
 from __future__ import annotations
 
@@ -8,89 +8,94 @@ from typing import Literal, get_args
 
 from disentwine.core.score import Score
 from disentwine.metrics.disentanglement.dci import dci
-from disentwine.metrics.disentanglement.factor_vae import factor_vae
+from disentwine.metrics.disentanglement.gaps import mig, sap
 from disentwine.metrics.disentanglement.info_mec import info_mec
 from disentwine.metrics.disentanglement.irs import irs
 from disentwine.metrics.disentanglement.mic_tic import mine
-from disentwine.metrics.disentanglement.mig import mig
 from disentwine.metrics.disentanglement.modularity import explicitness, modularity
-from disentwine.metrics.disentanglement.sap import sap
-from disentwine.metrics.disentanglement.z_diff import z_diff
+from disentwine.metrics.disentanglement.shared_factor import factor_vae, z_diff
 
-Invariance = Literal["code order", "code sign", "common scale", "code scale", "code shift"]
-"""What may be done to the codes without changing the score: scaling all of them alike, or each by its
-own factor. The order of samples never matters."""
+Invariance = Literal["latent order", "latent sign", "common scale", "latent scale", "latent shift"]
+"""Transformations of the latents that leave the score unchanged; "common scale" scales all alike,
+"latent scale" each by its own factor. The order of samples never matters."""
 
 ANY = frozenset[Invariance](get_args(Invariance))
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A function of codes and factors, and its promises.
+    """A function of latents and factors, and its properties.
 
     Arguments:
-        function: (codes, factors, *, seed) -> Score, or several at once.
-        question: what it asks, in a few words.
-        invariant_to: what may be done to the codes without changing the score.
-        takes_kinds: whether it wants to know which factors are categories.
-        takes_inactive: whether it may be told below which variance a code counts as constant.
-        takes_names: whether codes may be names (`discrete_codes`) instead of quantities.
-        seeded: whether another seed gives another value (of a sampled estimate).
+        function: (latents, factors, *, seed) -> Score, or several at once.
+        about: what it measures, in a few words.
+        invariant_to: transformations of the latents that leave the score unchanged.
+        takes_kinds: whether it has an option for the kinds of factors.
+        takes_inactive: whether it has an option for the variance of inactive latents.
+        takes_codes: whether latents may be codes of a quantizer (`discrete_codes`).
+        seeded: whether the value depends on the seed (of a sampled estimate).
     """
 
     function: Callable[..., Score | tuple[Score, ...]]
-    question: str
+    about: str
     invariant_to: frozenset[Invariance] = ANY
     takes_kinds: bool = False
     takes_inactive: bool = False
-    takes_names: bool = False
+    takes_codes: bool = False
     seeded: bool = False
 
 
 METRICS: dict[str, Metric] = {
     "z-diff": Metric(
         z_diff,
-        "can the factor that two sets of images share be told linearly?",
-        ANY - {"common scale", "code scale"},
-        takes_names=True,
+        "accuracy of a linear classifier of the factor that pairs share",
+        ANY - {"common scale", "latent scale"},
+        takes_codes=True,
         seeded=True,
     ),
     "factor-vae": Metric(
-        factor_vae, "does the steadiest code tell which factor a set shares?", seeded=True
+        factor_vae,
+        "accuracy of the factor that images share, from their least varying latent",
+        seeded=True,
     ),
     "sap": Metric(
-        sap, "how far ahead is each factor's best code?", takes_kinds=True, takes_inactive=True
+        sap,
+        "score gap between the two most predictive latents (Kumar 2018)",
+        takes_kinds=True,
+        takes_inactive=True,
     ),
-    "mig": Metric(mig, "how much more does each factor's best code know?", takes_names=True),
+    "mig": Metric(
+        mig, "gap in mutual information between the two most informative latents", takes_codes=True
+    ),
     "dci": Metric(
         dci,
-        "does each code matter for one factor only?",
+        "disentanglement by importances of latents in boosted trees",
         takes_kinds=True,
-        takes_names=True,
+        takes_codes=True,
         seeded=True,
     ),
     "modularity": Metric(
-        modularity, "does each code know of one factor at most?", takes_names=True
+        modularity, "information of each latent on one factor at most", takes_codes=True
     ),
     "explicitness": Metric(
         explicitness,
-        "can each factor be read off the code linearly?",
+        "AUC of linear classifiers of each factor, chance is 0",
         takes_kinds=True,
-        takes_names=True,
+        takes_codes=True,
         seeded=True,
     ),
     "info-mec": Metric(
         info_mec,
-        "is information modular, explicit, compact?",
-        ANY - {"code scale"},
+        "modularity of normalised mutual information (InfoM)",
+        ANY - {"latent scale"},
         takes_kinds=True,
-        takes_names=True,
+        takes_codes=True,
         seeded=True,
     ),
     "irs": Metric(
         irs,
-        "does each code stay while other factors change?",
-        ANY - {"code scale"},
+        "robustness of latents to changes of other factors",
+        ANY - {"latent scale"},
     ),
-    "mic-tic": Metric(mine, "how strongly does each factor depend on its best code?"),
+    "mic-tic": Metric(mine, "dependence of each factor on its most informative latent"),
 }

@@ -7,10 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from disentwine.core.types import ACTIVE_VARIANCE
 from disentwine.errors import UsageError
-
-INACTIVE = 0.01
-"""Variance of the posterior mean over images below which a latent is inactive, as in `active-units`."""
 
 NOISE = math.exp(-3)
 """Posterior variance of a re-initialised latent; with that of the prior, 1, decoders learn to ignore it."""
@@ -42,7 +40,7 @@ def reset_inactive(
     """
     latents = first.in_features
     means = last(features)[:, :latents]
-    inactive: Tensor = (means.var(0, correction=0) < INACTIVE).nonzero()[:most, 0]
+    inactive: Tensor = (means.var(0, correction=0) < ACTIVE_VARIANCE).nonzero()[:most, 0]
     to_mean = nn.Linear(last.in_features, latents).to(last.weight)
     mean = to_mean(features)
     if len(inactive) and mean.std(0, correction=0).min() <= ROUNDING * mean.abs().max():

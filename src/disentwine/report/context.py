@@ -1,4 +1,4 @@
-"""What a report is about (run, data, evaluation)."""
+"""The run, data set and evaluation that a report shows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from disentwine.runs.run import Run
 
 
 @dataclass(frozen=True)
-class Subject:
-    """Arguments:
-    run: the run folder.
-    dataset: where its images come from.
-    found: what a pass over its held-out images found.
+class ReportContext:
+    """What a report shows.
+
+    Arguments:
+        run: the run folder.
+        dataset: where its images come from.
+        found: its evaluation on held-out images.
     """
 
     run: Run
@@ -40,14 +42,14 @@ class Subject:
 
     @cached_property
     def status(self) -> dict[str, Any]:
-        """The run's status, with what a run killed before writing one is known to have done."""
+        """The run's status; of a run that was killed before writing one, from its checkpoint."""
         checkpoint = self.run.checkpoint
         known = {"step": checkpoint.step, "best": checkpoint.state.get("best")}
         return known | self.run.status
 
     @property
     def badge(self) -> str:
-        """How far the training came."""
+        """The progress of the training."""
         step, steps = self.status["step"], self.run.recipe.training["steps"]
         if not self.run.finished:
             return f"unfinished, step {step:,} of {steps:,}"
@@ -59,7 +61,7 @@ class Subject:
 
     @property
     def summary(self) -> str:
-        """One sentence: how much was learnt from, for how long, and how well it went."""
+        """One sentence: size of the training set, steps, time and best validation loss."""
         train, best = len(self.dataset.split["train"]), self.status.get("best")
         sentence = (
             f"Trained on {train:,} of {len(self.dataset):,} images for "
@@ -73,46 +75,46 @@ class Subject:
         return sentence + "."
 
     @cached_property
-    def alive(self) -> NDArray[np.bool_]:
-        """(d,) which units of the code say something."""
+    def active(self) -> NDArray[np.bool_]:
+        """(d,) which latents are active."""
         score = self.found.score("active-units")
-        return np.array(score.details["alive"] if score is not None else [], dtype=bool)
+        return np.array(score.details["active"] if score is not None else [], dtype=bool)
 
     @cached_property
     def activity(self) -> NDArray[np.float64]:
-        """(d,) how much each unit carries: its KL divergence, or else its code's variance; of a unit
-        whose codes are names the chance that two images have different ones."""
-        if self.found.unit_kl is not None:
-            return self.found.unit_kl
-        codes = self.found.codes
-        if codes is not None and isinstance(self.model, Quantizes):
-            return np.array([1 - np.square(code_frequencies(unit)[1]).sum() for unit in codes.T])
-        return np.zeros(0) if codes is None else codes.var(axis=0, dtype=np.float64)
+        """(d,) the KL divergence of each latent, or else its variance; of a quantized latent the
+        probability that two images have different codes."""
+        if self.found.latent_kl is not None:
+            return self.found.latent_kl
+        latents = self.found.latents
+        if latents is not None and isinstance(self.model, Quantizes):
+            return np.array([1 - np.square(code_frequencies(z)[1]).sum() for z in latents.T])
+        return np.zeros(0) if latents is None else latents.var(axis=0, dtype=np.float64)
 
     @cached_property
-    def busiest(self) -> list[int]:
-        """Units that say something, the busiest first."""
-        return [int(i) for i in np.argsort(-self.activity, kind="stable") if self.alive[i]]
+    def most_informative(self) -> list[int]:
+        """Active latents, the most informative first."""
+        return [int(i) for i in np.argsort(-self.activity, kind="stable") if self.active[i]]
 
     def shown(self, most: int) -> list[int]:
-        """The busiest units; of a hierarchy a fair share of each layer, from the top down."""
+        """The most informative latents; in a hierarchy of all layers in turn, from the top down."""
         if isinstance(self.model, Hierarchical):
-            return round_robin_by_layer(self.busiest, self.model.latent_layers, most=most)
-        return self.busiest[:most]
+            return round_robin_by_layer(self.most_informative, self.model.latent_layers, most=most)
+        return self.most_informative[:most]
 
     @property
-    def counted_by_divergence(self) -> bool:
-        """Whether a unit is alive by its divergence, as those of hierarchies are, not its variance."""
-        return isinstance(self.model, Hierarchical) and self.found.unit_kl is not None
+    def active_by_kl(self) -> bool:
+        """Whether a latent is active by its KL divergence, as in hierarchies, not by its variance."""
+        return isinstance(self.model, Hierarchical) and self.found.latent_kl is not None
 
-    def unit_name(self, unit: int) -> str:
-        """What figures call a unit of the code."""
+    def latent_name(self, latent: int) -> str:
+        """The name of a latent in figures."""
         if isinstance(self.model, Hierarchical):
-            return f"layer {self.model.latent_layers[unit]}, z{unit}"
-        return f"z{unit}"
+            return f"layer {self.model.latent_layers[latent]}, z{latent}"
+        return f"z{latent}"
 
     @property
     def activity_name(self) -> str:
-        if self.found.unit_kl is not None:
+        if self.found.latent_kl is not None:
             return "KL"
         return "differs" if isinstance(self.model, Quantizes) else "var"

@@ -9,7 +9,7 @@ from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
 from disentwine.data.splits import evenly_spaced
 from disentwine.evaluation.evaluate import Evaluation, evaluate_run
-from disentwine.report.context import Subject
+from disentwine.report.context import ReportContext
 from disentwine.report.html import write_page
 from disentwine.report.sections.overview import SECTIONS
 from disentwine.runs.run import Run, keep_scores
@@ -38,7 +38,7 @@ def write_report(
     chosen = dataset if dataset is not None else run.dataset
     found = found or evaluate_run(run, dataset=chosen, effects=effects)
     keep_scores(run, found.scores)
-    context = Subject(run, chosen, found)
+    context = ReportContext(run, chosen, found)
     sections = [section for make in SECTIONS if (section := make(context)) is not None]
     for section in sections:
         if section.image is not None:

@@ -156,6 +156,7 @@ LOGGED: Patterns = ((r"^opponent_", "discriminator_"), (r"^l_later$", "l_rollout
 SCORE_NAMES: Patterns = (
     (r"^action-leak", "off-target-change"),
     (r"^repeated-ratio$", "rollout-ratio"),
+    (r"^effect-leak\b", "off-target-effect"),
 )
 """Names of scores in `evaluation.json` and `scores.json`."""
 

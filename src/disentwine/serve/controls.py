@@ -15,7 +15,9 @@ from disentwine.core.model import Model
 from disentwine.core.random import fixed_noise
 from disentwine.core.types import FloatArray, UInt8Array
 from disentwine.errors import UsageError, did_you_mean
-from disentwine.evaluation.latents import diverging_units, round_robin_by_layer, unit_divergences
+from disentwine.evaluation.held_out import latent_divergences
+from disentwine.evaluation.latents import round_robin_by_layer
+from disentwine.metrics.active_latents import active_by_kl
 from disentwine.nn.images import to_unit_range
 from disentwine.serve.schema import Concept, LatentLayer
 
@@ -137,10 +139,10 @@ def describe_layers(model: Model, images: UInt8Array) -> list[LatentLayer]:
     if len(images):
         weight = next(model.parameters())
         with torch.no_grad(), fixed_noise(0):
-            kl = unit_divergences(model, to_unit_range(torch.from_numpy(images)).to(weight))
+            kl = latent_divergences(model, to_unit_range(torch.from_numpy(images)).to(weight))
     if kl is not None:
         mean = kl.double().mean(0).cpu().numpy()
-        is_active = diverging_units(mean, n=len(images)).details["alive"]
+        is_active = active_by_kl(mean, n=len(images)).details["active"]
         by_kl = np.argsort(-mean, kind="stable").tolist()
         active = [i for i in by_kl if is_active[i]] or by_kl
     shown = round_robin_by_layer(active, layers, most=FIRST)

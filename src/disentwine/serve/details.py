@@ -81,7 +81,7 @@ def _score(score: dict[str, Any]) -> ScoreAnswer:
         value=_number(score.get("value")),
         n=n if isinstance(n, int) else 0,
         noise_floor=_number(score.get("noise_floor")),
-        about=str(about or (metric.question if metric else "")),
+        about=str(about or (metric.about if metric else "")),
     )
 
 

@@ -131,7 +131,7 @@ def effect_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
     written: FigureFiles = []
     for (data, system), result in first_of_each(results).items():
         off_target = next(
-            (score for score in result.scores if score["name"] == "effect-leak"), None
+            (score for score in result.scores if score["name"] == "off-target-effect"), None
         )
         if off_target is not None:
             name = f"effects-{data}-{system.replace('/', '-')}.png"

@@ -16,6 +16,7 @@ from disentwine.errors import DisentwineError, StudyError, UsageError
 from disentwine.runs.recipe import Recipe, parse_recipe
 from disentwine.runs.run import SCORES, is_run, load_run, recipe_diff
 from disentwine.runs.storage import make_folder, storage_errors, write_atomically
+from disentwine.runs.upgrade import SCORE_NAMES, new_name
 from disentwine.studies.learning_curves import read_learning_curve
 from disentwine.studies.trial import Trial, TrialResult
 
@@ -144,7 +145,8 @@ def _read(path: Path, *keys: str) -> dict[str, Any] | None:
             f"{path} has no valid scores of a trial: {wrong}. "
             f"Restore an intact copy, or delete it to run the trial again."
         )
-    return dict(content)
+    scores = [{**s, "name": new_name(s["name"], SCORE_NAMES)} for s in content["scores"]]
+    return {**content, "scores": scores}
 
 
 def _problem(content: Any, keys: Iterable[str]) -> str:

@@ -16,9 +16,8 @@ from disentwine.core.dataset import Factor
 from disentwine.core.score import to_json
 from disentwine.data import Arrays, Pendulum, Shapes3D
 from disentwine.data.simulation import rerender
-from disentwine.evaluation import evaluate as evaluation
-from disentwine.evaluation import evaluate_run
-from disentwine.evaluation.probes import train_concept_probe
+from disentwine.evaluation import evaluate_run, held_out
+from disentwine.evaluation.probes import train_probe
 from disentwine.models import VAE, CausalVAE
 from disentwine.report import write_report
 from disentwine.report.sections.latents import save_matrices
@@ -53,7 +52,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, pendulum: Pendulum) -> Run:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "train_concept_probe", partial(train_concept_probe, steps=2))
+    monkeypatch.setattr(held_out, "train_probe", partial(train_probe, steps=2))
 
 
 def test_graph_and_weights_are_shown_and_effects_when_asked_for(
@@ -91,16 +90,16 @@ def test_effects_are_plain_json_and_a_picture(run: Run, pendulum: Pendulum, tmp_
         run, dataset=pendulum, metrics="none", effects=True, on_metric=named.append
     )
     assert named == ["effects"]
-    names = [score.name for score in found.scores if score.name.startswith("effect-")]
+    names = [score.name for score in found.scores if score.name.startswith(("effect-", "off-"))]
     assert names == [
         *(f"effect-error:{name}" for name in pendulum.names),
-        "effect-leak",
-        "effect-leak-causes",
+        "off-target-effect",
+        "off-target-effect-causes",
     ]
-    leak = found.score("effect-leak")
+    leak = found.score("off-target-effect")
     assert leak is not None
     text = json.dumps(to_json(leak), allow_nan=False)
-    assert json.loads(text)["details"]["leak"][0][0] is None
+    assert json.loads(text)["details"]["off_target"][0][0] is None
     assert [path.name for path in save_matrices(found, tmp_path)] == ["effects.png"]
 
 

@@ -16,7 +16,7 @@ from disentwine.evaluation.evaluate import Evaluation, evaluate
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models import VAE, LadderVAE
 from disentwine.nn.images import to_unit_range
-from disentwine.report.context import Subject
+from disentwine.report.context import ReportContext
 from disentwine.report.sections import latents as unit_sections
 from disentwine.report.sections.latents import kl_per_layer, mutual_information, traversals
 from disentwine.runs.fit import fit
@@ -30,38 +30,38 @@ def pictures() -> Arrays:
 
 
 @pytest.fixture(scope="module")
-def subject(pictures: Arrays, tmp_path_factory: pytest.TempPathFactory) -> Subject:
+def subject(pictures: Arrays, tmp_path_factory: pytest.TempPathFactory) -> ReportContext:
     out = tmp_path_factory.mktemp("runs") / "ladder"
     model = LadderVAE.for_data(pictures, layers=(4, 2), hidden=(16, 8))
     fit(model, pictures, steps=1, batch_size=8, device="cpu", threads=1, out=out)
     run = load_run(out)
-    return Subject(run, pictures, evaluate(run.model, pictures, "none"))
+    return ReportContext(run, pictures, evaluate(run.model, pictures, "none"))
 
 
-def with_activity(subject: Subject, kl: list[float], alive: list[bool]) -> Subject:
+def with_activity(subject: ReportContext, kl: list[float], active: list[bool]) -> ReportContext:
     found = subject.found
-    scores = [Score("active-units", float(sum(alive)), n=1, details={"alive": alive})]
-    changed = Evaluation(found.split, found.indices, scores, found.codes, np.array(kl))
-    return Subject(subject.run, subject.dataset, changed)
+    scores = [Score("active-units", float(sum(active)), n=1, details={"active": active})]
+    changed = Evaluation(found.split, found.indices, scores, found.latents, np.array(kl))
+    return ReportContext(subject.run, subject.dataset, changed)
 
 
-def test_every_unit_has_a_divergence_and_every_layer_is_shown(subject: Subject) -> None:
-    assert subject.found.unit_kl is not None
-    assert subject.found.unit_kl.shape == (6,)
+def test_every_unit_has_a_divergence_and_every_layer_is_shown(subject: ReportContext) -> None:
+    assert subject.found.latent_kl is not None
+    assert subject.found.latent_kl.shape == (6,)
     section = kl_per_layer(subject)
     assert section is not None
     assert section.image is not None
 
 
-def test_sums_of_layers_are_the_terms_of_the_loss(subject: Subject) -> None:
-    kl, model = subject.found.unit_kl, subject.model
+def test_sums_of_layers_are_the_terms_of_the_loss(subject: ReportContext) -> None:
+    kl, model = subject.found.latent_kl, subject.model
     assert isinstance(model, LadderVAE)
     assert kl is not None
     for i in (1, 2):
         term = subject.found.score(f"kl_{i}")
         assert term is not None
         assert kl[np.array(model.latent_layers) == i].sum() == pytest.approx(term.value, rel=1e-4)
-    again = evaluate(model, subject.dataset, "none").unit_kl
+    again = evaluate(model, subject.dataset, "none").latent_kl
     assert again is not None
     assert again.tolist() == kl.tolist()
     # Along means, where divergences were once taken, they are others.
@@ -72,22 +72,22 @@ def test_sums_of_layers_are_the_terms_of_the_loss(subject: Subject) -> None:
     assert not np.allclose(along_means, kl, rtol=1e-3)
 
 
-def test_a_hierarchy_s_units_are_counted_as_its_picture_counts_them(subject: Subject) -> None:
-    score, kl = subject.found.score("active-units"), subject.found.unit_kl
+def test_a_hierarchy_s_units_are_counted_as_its_picture_counts_them(subject: ReportContext) -> None:
+    score, kl = subject.found.score("active-units"), subject.found.latent_kl
     assert score is not None
     assert kl is not None
-    assert score.details["alive"] == (kl > 0.01).tolist()
+    assert score.details["active"] == (kl > 0.01).tolist()
     assert score.value == (kl > 0.01).sum()
     assert "nats" in score.details["about"]
 
 
-def test_every_layer_has_its_share_from_the_top_down(subject: Subject) -> None:
-    kl, alive = [5.0, 4.0, 3.0, 0.0, 0.1, 0.2], [True] * 3 + [False] + [True] * 2
-    changed = with_activity(subject, kl, alive)
-    assert changed.busiest == [0, 1, 2, 5, 4]
+def test_every_layer_has_its_share_from_the_top_down(subject: ReportContext) -> None:
+    kl, active = [5.0, 4.0, 3.0, 0.0, 0.1, 0.2], [True] * 3 + [False] + [True] * 2
+    changed = with_activity(subject, kl, active)
+    assert changed.most_informative == [0, 1, 2, 5, 4]
     assert changed.shown(12) == [5, 4, 0, 1, 2]
     assert changed.shown(3) == [5, 4, 0]
-    assert changed.unit_name(4) == "layer 2, z4"
+    assert changed.latent_name(4) == "layer 2, z4"
     section = traversals(changed)
     assert section is not None
     assert "2 of 2 in layer 2, 3 of 3 in layer 1" in section.text
@@ -95,10 +95,10 @@ def test_every_layer_has_its_share_from_the_top_down(subject: Subject) -> None:
 
 
 def test_what_units_know_is_shown_of_those_that_carry_most(
-    subject: Subject, monkeypatch: pytest.MonkeyPatch
+    subject: ReportContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kl, alive = [0.1, 4.0, 3.0, 0.0, 0.0, 0.2], [True] * 3 + [False] * 2 + [True]
-    changed = with_activity(subject, kl, alive)
+    kl, active = [0.1, 4.0, 3.0, 0.0, 0.0, 0.2], [True] * 3 + [False] * 2 + [True]
+    changed = with_activity(subject, kl, active)
     matrix = np.arange(6.0)[:, None] / 10
     knows = Score("mig", 0.5, n=9, details={"matrix": matrix, "factors": ["digit"]})
     changed.found.scores.append(knows)
@@ -120,15 +120,15 @@ def test_what_units_know_is_shown_of_those_that_carry_most(
 
 
 def test_models_without_layers_have_no_such_section(
-    subject: Subject, pictures: Arrays, tmp_path: Path
+    subject: ReportContext, pictures: Arrays, tmp_path: Path
 ) -> None:
     fit(VAE.for_data(pictures, latent=3), pictures, steps=1, device="cpu", out=tmp_path / "run")
     run = load_run(tmp_path / "run")
-    plain = Subject(run, pictures, evaluate(run.model, pictures, "none"))
+    plain = ReportContext(run, pictures, evaluate(run.model, pictures, "none"))
     assert kl_per_layer(plain) is None
-    assert plain.unit_name(2) == "z2"
+    assert plain.latent_name(2) == "z2"
     found = with_activity(plain, [0.5, 2.0, 1.0], [True, True, False])
-    assert found.busiest == [1, 0]
+    assert found.most_informative == [1, 0]
 
 
 def test_a_hierarchy_without_units_is_refused() -> None:

@@ -11,11 +11,13 @@ import pytest
 from disentwine.data.images import write_image
 from disentwine.data.splits import evenly_spaced
 from disentwine.data.synthetic.shapes2d import SPEC
+from disentwine.evaluation.held_out import HeldOut
+from disentwine.evaluation.protocols import attribute_scores, protocol_scores
 from disentwine.studies.disentanglement import beta_vae as betavae
 from disentwine.studies.disentanglement import dip_vae as dipvae
 from disentwine.studies.disentanglement.dip_vae import ROWS, attribute_trials
 from disentwine.studies.disentanglement.figures import learning_curve_figures, trade_off_figures
-from disentwine.studies.disentanglement.measures import attribute_scores, best_setting, code_scores
+from disentwine.studies.disentanglement.measures import best_setting
 from disentwine.studies.disentanglement.trials import annealed, training, with_reset_latents
 from disentwine.studies.trial import Trial, TrialResult
 
@@ -74,7 +76,9 @@ def test_perfect_codes_and_codes_of_nothing():
     rows = np.arange(len(dataset.factors))
 
     def scores(codes):
-        found = code_scores(codes, dataset, rows, points=(300, 100), floor=False)
+        found = protocol_scores(
+            codes, dataset.factors, dataset.spec, points=(300, 100), floor=False
+        )
         return {score.name: score.value for score in found}
 
     perfect = scores(dataset.factors / dataset.factors.std(axis=0))
@@ -200,7 +204,9 @@ def test_table_2_takes_the_users_own_attributes(monkeypatch, tmp_path):
     assert [(t.data, t.system, t.note) for t in trials] == [("attributes", *row) for row in ROWS]
     dataset = trials[0].read_recipe().build_dataset()
     model = SimpleNamespace(represent=lambda images: images.mean((1, 2, 3))[:, None])
-    found = attribute_scores(model, dataset, dataset.split["test"], limit=40)
+    test = dataset.split["test"]
+    given = model.represent(dataset.images[test])
+    found = attribute_scores(HeldOut(model, dataset, "test", test, given=given), limit=40)
     scores = {score.name: score.value for score in found}
     assert scores["attribute-accuracy:dark"] == 1
     assert scores["attribute-accuracy:wide"] < 1

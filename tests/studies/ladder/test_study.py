@@ -10,12 +10,12 @@ import torch
 from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
 from disentwine.data import Arrays
+from disentwine.evaluation import likelihood
+from disentwine.evaluation.likelihood import corrected_log_likelihood
+from disentwine.evaluation.protocols import active_per_layer, mean_latent_kl
 from disentwine.models import LadderVAE
 from disentwine.studies.ladder import (
     figures as ladder_figures,
-)
-from disentwine.studies.ladder import (
-    measures as ladder_measures,
 )
 from disentwine.studies.ladder import (
     study as ladder,
@@ -131,7 +131,7 @@ def test_a_unit_is_active_by_what_it_carries_along_draws():
         # As good as no word from below on units 1 and 2 of the first layer, a clear one on unit 0.
         model.heads[0].linear.bias[:3] = torch.tensor([3.0, 0.0, 0.0])
         model.heads[0].linear.bias[4:] = 1e6
-    kl = ladder_measures.unit_kl(model, shapes, np.arange(50))
+    kl = mean_latent_kl(model, shapes, np.arange(50))
     # Merged, N(3, 1) and N(0, 1) are N(1.5, 1/2).
     expected = 0.5 * (1.5**2 + 0.5 - 1 + math.log(2))
     np.testing.assert_allclose(kl, [expected, 0, 0, 0, 0], atol=1e-4)
@@ -140,7 +140,7 @@ def test_a_unit_is_active_by_what_it_carries_along_draws():
         SimpleNamespace(model=model, dataset=shapes), np.arange(50)
     )
     np.testing.assert_allclose(top.std(0), 1, atol=4.5 * (2 * 50) ** -0.5)
-    scores = ladder_measures.activity(model, kl, n=50)
+    scores = active_per_layer(model, kl, n=50)
     assert [(s.name, s.value) for s in scores] == [
         ("active-units", 1),
         ("active-units:1", 1),
@@ -158,13 +158,13 @@ def bounds(monkeypatch):
         details = {"per_image": per_image, "standard_error": 1.0}
         return Score("log-likelihood", float(per_image.mean()), n=len(indices), details=details)
 
-    monkeypatch.setattr(ladder_measures, "log_likelihood", log_likelihood)
+    monkeypatch.setattr(likelihood, "log_likelihood", log_likelihood)
     return own
 
 
 def test_few_images_correct_the_bound_of_few_samples(bounds):
     test = np.arange(0, 500, 2)
-    found = ladder_measures.likelihood(None, None, test, test[::10], samples=5000, few=100, seed=0)
+    found = corrected_log_likelihood(None, None, test, test[::10], samples=5000, few=100, seed=0)
     assert found.value == pytest.approx(bounds[test].mean() - 300 / 5000)
     assert found.n == 250
     assert found.details["error_of_correction"] == pytest.approx(0, abs=1e-9)
@@ -172,6 +172,6 @@ def test_few_images_correct_the_bound_of_few_samples(bounds):
 
 def test_where_all_images_get_all_samples_nothing_is_corrected(bounds):
     test = np.arange(500)
-    found = ladder_measures.likelihood(None, None, test, test, samples=50, few=1, seed=0)
+    found = corrected_log_likelihood(None, None, test, test, samples=50, few=1, seed=0)
     assert found.value == pytest.approx(bounds.mean() - 6)
     assert found.details["corrected_on"] == 500

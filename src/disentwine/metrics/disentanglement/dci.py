@@ -14,12 +14,12 @@ from disentwine.errors import UsageError
 from disentwine.metrics._inputs import checked, classes_to_predict, code_classes, noise_floor
 
 Learner = Literal["histogram-boosting", "gradient-boosting"]
-MOST_NAMES = 255
-"""Of one code, in histograms."""
+MOST_CODES = 255
+"""Most codes of one latent, in histograms."""
 
 
 def dci(
-    codes: ArrayLike,
+    latents: ArrayLike,
     factors: ArrayLike,
     *,
     discrete_codes: bool = False,
@@ -30,9 +30,9 @@ def dci(
     seed: int = 0,
     floor: bool = True,
 ) -> Score:
-    r"""Does each code matter for one factor only, and each factor depend on one code only?
+    r"""Disentanglement, completeness and informativeness, from importances of latents for factors.
 
-    $R_{ij}$ is how much code i matters when factor j is predicted from all codes by boosted trees.
+    $R_{ij}$ is the importance of latent i when boosted trees predict factor j from all latents.
     Disentanglement is $\sum_i \rho_i (1 - H_K(P_{i\cdot}))$ with $P_{i\cdot}$ row i of R made a
     distribution, $H_K$ its entropy to base K and $\rho_i$ the row's share of R; completeness is the
     same over columns; informativeness is the accuracy on held-out samples.
@@ -41,15 +41,15 @@ def dci(
     and C. Williams, 2018, section 2.
 
     Arguments:
-        codes: (n, d).
+        latents: (n, d).
         factors: (n, k).
-        discrete_codes: codes are names, as those of a quantizer, whose numbers mean nothing.
-        kinds: of the factors; only categorical ones have their values left alone however many.
+        discrete_codes: whether the latents are codes of a quantizer, whose numbers have no order.
+        kinds: of the factors; only categorical ones keep all their values, however many.
         learner: "gradient-boosting" is the original of later studies, and takes minutes.
         train: most samples to learn from.
         test: most samples to measure informativeness on.
         seed: of the split into both.
-        floor: also measure the noise floor, which doubles the time.
+        floor: also measure the chance level (permutation baseline), which doubles the time.
 
     The value is disentanglement; `completeness`, `informativeness` and the importance `matrix` are
     details.
@@ -58,9 +58,9 @@ def dci(
     >>> dci(v, v).value > 0.99
     True
     """
-    z, v = checked(codes, factors)
+    z, v = checked(latents, factors)
     if discrete_codes:
-        z = _names(z, learner)
+        z = _code_numbers(z, learner)
 
     def measure(z: FloatArray, v: FloatArray) -> dict[str, Any]:
         order = np.random.default_rng([seed, 0]).permutation(len(z))
@@ -94,12 +94,12 @@ def dci(
     )
 
 
-def _names(z: FloatArray, learner: Learner) -> FloatArray:
-    """Codes as numbers from 0, which trees take for names."""
+def _code_numbers(z: FloatArray, learner: Learner) -> FloatArray:
+    """Codes as numbers from 0, which trees treat as categories."""
     ranks = code_classes(z, bins=0, discrete_codes=True)
-    if learner != "histogram-boosting" or ranks.max() >= MOST_NAMES:
+    if learner != "histogram-boosting" or ranks.max() >= MOST_CODES:
         raise UsageError(
-            f"only trees of histogram-boosting take codes for names, and at most {MOST_NAMES} of them"
+            f"quantized codes need the learner histogram-boosting, and at most {MOST_CODES} codes"
         )
     return ranks.astype(np.float64)
 
@@ -145,7 +145,7 @@ def _importance(
 
 
 def _split_gains(predictors: Sequence[Sequence[Any]], d: int) -> FloatArray:
-    """How much the splits on each code reduced the loss, over all trees."""
+    """(d,) how much the splits on each latent reduced the loss, over all trees."""
     gains = np.zeros(d)
     for trees in predictors:
         for tree in trees:

@@ -1,4 +1,4 @@
-"""InfoMEC; linear explained share (InfoE)."""
+"""InfoMEC: modularity, explicitness and compactness from mutual information."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ from disentwine.metrics._inputs import (
 )
 
 FITTED = 2 / 3
-"""The share of samples that models are fitted to; they are measured on the others."""
+"""Share of samples that models are fitted to; the others measure them."""
 
 
 def explained(
-    codes: FloatArray,
+    latents: FloatArray,
     factors: FloatArray,
     kinds: Sequence[Kind],
     *,
     discrete_codes: bool = False,
     seed: int = 0,
 ) -> float:
-    r"""$\frac1K \sum_k \big(1 - \frac{\ell_k(z)}{\ell_k(\emptyset)}\big)$: the loss of a linear model of the
-    code over that of one that sees nothing, both on samples that neither was fitted to.
+    r"""$\frac1K \sum_k \big(1 - \frac{\ell_k(z)}{\ell_k(\emptyset)}\big)$: one less the loss of a linear
+    model of the latents over that of a constant prediction, both on held-out samples.
 
-    The loss is the log loss of classes, and the squared error of numbers; a model that is worse
-    than none removes nothing.
+    The loss is the log loss of classes, and the squared error of numbers; a share below 0 counts
+    as 0.
 
     Arguments:
-        codes: (n, d).
+        latents: (n, d).
         factors: (n, k).
         kinds: of the factors.
-        discrete_codes: codes are names, each of which has a weight.
+        discrete_codes: whether the latents are codes of a quantizer, each of which has a weight.
         seed: of the samples that are held out.
 
     >>> z = np.random.default_rng(0).normal(size=(300, 3))
     >>> round(explained(z, z @ np.ones((3, 1)), ["continuous"]), 3)
     1.0
     """
-    order = np.random.default_rng([seed, 2]).permutation(len(codes))
+    order = np.random.default_rng([seed, 2]).permutation(len(latents))
     fitted, held_out = np.split(order, [round(FITTED * len(order))])
-    features = features_of(codes, fitted, discrete_codes=discrete_codes)
+    features = features_of(latents, fitted, discrete_codes=discrete_codes)
     shares = [
         (_of_classes if kind in ("binary", "categorical") else _of_numbers)(
             features, column, fitted, held_out
@@ -90,7 +90,7 @@ def _of_numbers(
 ) -> float:
     from sklearn.linear_model import Ridge
 
-    # A penalty as light as one more sample, without which many names would fit anything.
+    # A penalty as light as one more sample, without which many codes would fit anything.
     model = Ridge(alpha=1.0).fit(features[fitted], column[fitted])
     blind = np.square(column[held_out] - column[fitted].mean()).mean()
     loss = np.square(column[held_out] - model.predict(features[held_out])).mean()
@@ -101,11 +101,11 @@ MOST_SAMPLES = 10_000
 """Enough for the nearest-neighbour estimate; larger tables are sampled."""
 
 LEAST_RANGE = 1 / 20
-"""Of the largest range of a code; what stays within less is not used, as in the authors' own code."""
+"""Share of the largest range below which a latent is inactive, as in the authors' code."""
 
 
 def info_mec(
-    codes: ArrayLike,
+    latents: ArrayLike,
     factors: ArrayLike,
     *,
     discrete_codes: bool = False,
@@ -117,34 +117,34 @@ def info_mec(
 ) -> Score:
     r"""Modularity, explicitness and compactness from normalised mutual information.
 
-    $\mathrm{NMI}_{ij} = I(s_i; z_j) / H(s_i)$ for factor i and code j.
+    $\mathrm{NMI}_{ij} = I(s_i; z_j) / H(s_i)$ for factor i and latent j.
     InfoM $= \big(\frac{1}{n_z} \sum_j \frac{\max_i \mathrm{NMI}_{ij}}{\sum_i \mathrm{NMI}_{ij}} -
-    \frac{1}{n_s}\big) / \big(1 - \frac{1}{n_s}\big)$ over active codes, whose range is above 1/20 of the
-    largest; InfoC is the same with factors and codes exchanged; InfoE is the share of each factor's
-    uncertainty that a linear model of all codes removes, on samples that it was not fitted to.
+    \frac{1}{n_s}\big) / \big(1 - \frac{1}{n_s}\big)$ over active latents, whose range is above 1/20 of the
+    largest; InfoC is the same with factors and latents exchanged; InfoE is the share of each factor's
+    uncertainty that a linear model of all latents removes, on samples that it was not fitted to.
 
     Reference: Disentanglement via Latent Quantization, K. Hsu et al., 2023, section 4.
 
     Arguments:
-        codes: (n, d).
+        latents: (n, d).
         factors: (n, k).
-        discrete_codes: codes are names, as those of a quantizer, so that information is counted;
+        discrete_codes: whether the latents are codes of a quantizer, so that information is counted;
             otherwise it is estimated from nearest neighbours (Ross, 2014).
         kinds: of the factors; by default those of two values are binary, others continuous.
         bins: of each continuous factor.
-        least_range: a code is active above this share of the largest range, $\max z - \min z$; at 0 all
-            but constant ones are, as names always are.
+        least_range: a latent is active above this share of the largest range, $\max z - \min z$; at 0
+            all but constant ones are, as quantized codes always are.
         seed: of the estimate, and of the samples that are held out.
-        floor: also measure the noise floor, which doubles the time.
+        floor: also measure the chance level (permutation baseline), which doubles the time.
 
-    The value is InfoM; `info_m`, `info_e`, `info_c`, the noise floor of each in `floors`, and the
-    `matrix` (codes by factors) are details, and which codes are `active`.
+    The value is InfoM; `info_m`, `info_e`, `info_c`, the chance level of each in `floors`, and the
+    `matrix` (latents by factors) are details, and which latents are `active`.
 
     >>> v = np.array([[a, b] for a in range(4) for b in range(5)] * 20, float)
     >>> round(info_mec(v, v, discrete_codes=True).value, 6)
     1.0
     """
-    z, v = checked(codes, factors)
+    z, v = checked(latents, factors)
     if not 0 <= least_range < 1:
         raise UsageError(f"least_range must be from 0 to below 1; got {least_range}")
     kinds = kinds_of(v, kinds)
@@ -152,9 +152,9 @@ def info_mec(
         some = np.random.default_rng([seed, 0]).choice(len(z), MOST_SAMPLES, replace=False)
         z, v = z[some], v[some]
 
-    alive = varying(z)
-    ranges = np.where(alive, np.ptp(z, axis=0), 0.0)
-    active = alive if discrete_codes else ranges > least_range * ranges.max()
+    varies = varying(z)
+    ranges = np.where(varies, np.ptp(z, axis=0), 0.0)
+    active = varies if discrete_codes else ranges > least_range * ranges.max()
     if not active.any():
         nothing = {"info_m": 0.0, "info_e": 0.0, "info_c": 0.0}
         details = {**nothing, "floors": nothing} if floor else nothing
@@ -162,8 +162,8 @@ def info_mec(
 
     def measure(z: FloatArray, v: FloatArray) -> dict[str, Any]:
         matrix = np.zeros((z.shape[1], v.shape[1]))
-        matrix[alive] = _information(
-            z[:, alive], v, bins=bins, discrete_codes=discrete_codes, seed=seed
+        matrix[varies] = _information(
+            z[:, varies], v, bins=bins, discrete_codes=discrete_codes, seed=seed
         )
         return {
             "info_m": _share_of_best(matrix[active], axis=1),
@@ -187,12 +187,12 @@ def info_mec(
 def _information(
     z: FloatArray, v: FloatArray, *, bins: int, discrete_codes: bool, seed: int
 ) -> FloatArray:
-    """NMI of each code with each factor, (d, k)."""
+    """NMI of each latent with each factor, (d, k)."""
     columns = []
     for y in class_table(v, bins=bins).T:
         if discrete_codes:
-            names = code_classes(z, bins=bins, discrete_codes=True)
-            column = np.array([mutual_information(c, y) for c in names.T])
+            codes = code_classes(z, bins=bins, discrete_codes=True)
+            column = np.array([mutual_information(c, y) for c in codes.T])
         else:
             column = _neighbour_information(z, y, seed)
         columns.append(column / entropy(y))

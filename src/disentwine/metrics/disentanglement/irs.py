@@ -1,4 +1,4 @@
-"""Interventional robustness."""
+"""Interventional robustness score (IRS)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from disentwine.metrics._inputs import BINS, checked, class_table, noise_floor, 
 
 
 def irs(
-    codes: ArrayLike,
+    latents: ArrayLike,
     factors: ArrayLike,
     *,
     quantile: float = 0.99,
@@ -19,32 +19,32 @@ def irs(
     seed: int = 0,
     floor: bool = True,
 ) -> Score:
-    r"""Does each code stay where it is while all factors but one change?
+    r"""Robustness of each latent to changes of all factors but one.
 
-    For code l and factor i: the deviation of $z_l$ from its mean among samples that share the value
-    of factor i, at a high quantile, averaged over values and divided by the largest deviation
-    there is; a code's robustness is one less the smallest of these, and the score is their mean
-    weighted by how much each code moves at all.
+    For latent l and factor i: the deviation of $z_l$ from its mean among samples that share the value
+    of factor i, at a high quantile, averaged over values and divided by the largest
+    deviation of all. A latent's robustness is one less the smallest of these, and the score is their
+    mean, weighted by the largest deviation of each latent.
 
     Reference: Robustly Disentangled Causal Mechanisms, R. Suter et al., 2019, section 4.
 
     Arguments:
-        codes: (n, d).
+        latents: (n, d).
         factors: (n, k).
         quantile: of the deviations within a value; 1 takes the largest, as the paper does.
         bins: of each continuous factor.
-        seed: of the noise floor.
-        floor: also measure the noise floor, which doubles the time.
+        seed: of the permutation for the chance level.
+        floor: also measure the chance level (permutation baseline), which doubles the time.
 
     >>> v = np.array([[a, b] for a in range(4) for b in range(5)], float)
     >>> irs(v, v).value
     1.0
     """
-    z, v = checked(codes, factors)
+    z, v = checked(latents, factors)
 
     def matrix(z: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        alive = varying(z)
-        largest = np.where(alive, np.abs(z - z.mean(axis=0)).max(axis=0), 0.0)
+        active = varying(z)
+        largest = np.where(active, np.abs(z - z.mean(axis=0)).max(axis=0), 0.0)
         robust = np.zeros((z.shape[1], v.shape[1]))
         for i, classes in enumerate(class_table(v, bins=bins).T):
             order = np.argsort(classes, kind="stable")
@@ -53,7 +53,7 @@ def irs(
                 np.quantile(np.abs(group - group.mean(axis=0)), quantile, axis=0)
                 for group in groups
             ]
-            robust[alive, i] = 1 - np.mean(deviations, axis=0)[alive] / largest[alive]
+            robust[active, i] = 1 - np.mean(deviations, axis=0)[active] / largest[active]
         return robust, largest
 
     def estimate(z: FloatArray, v: FloatArray) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from itertools import product
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, get_args
@@ -106,7 +107,7 @@ def tic(
 
 
 def mine(
-    codes: ArrayLike,
+    latents: ArrayLike,
     factors: ArrayLike,
     *,
     alpha: float = 0.6,
@@ -116,22 +117,22 @@ def mine(
     floor_permutations: int = 3,
     progress: bool | None = None,
 ) -> tuple[Score, Score]:
-    """MIC and normalised TIC of every code with every factor; a factor counts by its best code.
+    """MIC and normalised TIC of every latent with every factor; a factor counts by its best latent.
 
-    The value is the mean over factors of the largest value over codes. Pairs run on as many threads
+    The value is the mean over factors of the largest value over latents. Pairs run on as many threads
     as NUMBA_NUM_THREADS says (by default one a core).
 
     Arguments:
-        codes: (n, d).
+        latents: (n, d).
         factors: (n, k).
         alpha, c, estimator: as in `mic`.
-        seed: of the noise floor.
-        floor_permutations: how many shuffles of the codes the noise floor is a mean of; 0 for none.
+        seed: of the permutation for the chance level.
+        floor_permutations: permutations of the latents whose mean is the chance level; 0 for none.
         progress: show a bar; by default on a terminal, when the work is long.
 
-    Details: the `matrix` (d, k), and what chance gives a cell of it on average, `matrix_noise_floor`;
-    where d = k also its `diagonal`, for codes that are meant to match the factors one by one, with the
-    mean `matched` and its own `matched_noise_floor`.
+    Details: the `matrix` (d, k) and the mean chance level of its entries, `matrix_noise_floor`; where
+    d = k also its `diagonal`, for latents that should match the factors one by one, with its mean
+    `matched` and its chance level `matched_noise_floor`.
 
     >>> v = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
     >>> mic_score, tic_score = mine(v[:, ::-1], v)
@@ -139,8 +140,8 @@ def mine(
     array([[0., 1.],
            [1., 0.]])
     """
-    z, v = as_table(codes, "codes"), as_table(factors, "factors")
-    grids = _checked(z, v, ("codes", "factors"), alpha, c, estimator)
+    z, v = as_table(latents, "latents"), as_table(factors, "factors")
+    grids = _checked(z, v, ("latents", "factors"), alpha, c, estimator)
     if floor_permutations < 0:
         raise UsageError(f"floor_permutations must be 0 or more; got {floor_permutations}")
     own_order = canonical_order(np.hstack([z, v]))
@@ -158,11 +159,15 @@ def mine(
         )
     )
     pairs = both.size // 2
-    show = False if progress is None and pairs * len(z) < LONG else progress
-    with ProgressBar("MIC and TIC", total=pairs, show=show) as bar:
+    short = progress is None and pairs * len(z) < LONG
+    shown: AbstractContextManager[ProgressBar | None] = (
+        nullcontext() if short else ProgressBar("MIC and TIC", total=pairs, show=progress)
+    )
+    with shown as bar:
         for cell, matrix in zip(cells, found, strict=True):
             both[cell] = _mic(matrix), _tic(matrix, grids)
-            bar.advance()
+            if bar is not None:
+                bar.advance()
     mic_values, tic_values = np.moveaxis(both, -1, 0)
     return _score("mic", mic_values, len(z), grids), _score("tic", tic_values, len(z), grids)
 

@@ -24,7 +24,7 @@ from disentwine.metrics._inputs import (
 
 
 def modularity(
-    codes: ArrayLike,
+    latents: ArrayLike,
     factors: ArrayLike,
     *,
     discrete_codes: bool = False,
@@ -32,28 +32,28 @@ def modularity(
     seed: int = 0,
     floor: bool = True,
 ) -> Score:
-    r"""Does each code know of one factor at most?
+    r"""Modularity: whether each latent has information on one factor at most.
 
-    With $m_{if} = I(z_i; v_f)$ and $\theta_i = \max_f m_{if}$, the score is the mean over codes of
+    With $m_{if} = I(z_i; v_f)$ and $\theta_i = \max_f m_{if}$, the score is the mean over latents of
     $1 - \frac{\sum_f (m_{if} - t_{if})^2}{\theta_i^2 (K - 1)}$, where $t_{if}$ is $\theta_i$ at the
-    best factor and 0 elsewhere. A constant code knows of nothing and is left out.
+    best factor and 0 elsewhere. A constant latent has no information and is left out.
 
     Reference: Learning Deep Disentangled Embeddings with the F-Statistic Loss, K. Ridgeway and
     M. Mozer, 2018, section 2.1.
 
     Arguments:
-        codes: (n, d).
+        latents: (n, d).
         factors: (n, k).
-        discrete_codes: codes are names, as those of a quantizer, whose numbers mean nothing.
-        bins: of each code, and of each continuous factor.
-        seed: of the noise floor.
-        floor: also measure the noise floor, which doubles the time.
+        discrete_codes: whether the latents are codes of a quantizer, whose numbers have no order.
+        bins: of each latent, and of each continuous factor.
+        seed: of the permutation for the chance level.
+        floor: also measure the chance level (permutation baseline), which doubles the time.
 
     >>> v = np.array([[a, b] for a in range(4) for b in range(5)], float)
     >>> modularity(v, v).value
     1.0
     """
-    z, v = checked(codes, factors)
+    z, v = checked(latents, factors)
 
     def matrix(z: FloatArray, v: FloatArray) -> FloatArray:
         binned = code_classes(z, bins=bins, discrete_codes=discrete_codes)
@@ -81,7 +81,7 @@ def modularity(
 
 
 def explicitness(
-    codes: ArrayLike,
+    latents: ArrayLike,
     factors: ArrayLike,
     *,
     discrete_codes: bool = False,
@@ -91,30 +91,30 @@ def explicitness(
     seed: int = 0,
     floor: bool = True,
 ) -> Score:
-    r"""Can each factor be read off the whole code by a linear classifier?
+    r"""Explicitness: accuracy of linear classifiers of each factor from all latents.
 
     The area under the ROC curve of each value of each factor, one against the rest, averaged over
-    values and factors, and scaled so that chance is 0: $2\,\overline{\mathrm{AUC}} - 1$. A factor of
-    which the samples to learn from show one value only cannot be told better than by chance.
+    values and factors, and scaled so that chance is 0: $2\,\overline{\mathrm{AUC}} - 1$. A factor with
+    a single value among the training samples scores at chance.
 
     Reference: Learning Deep Disentangled Embeddings with the F-Statistic Loss, K. Ridgeway and
     M. Mozer, 2018, section 2.1.
 
     Arguments:
-        codes: (n, d).
+        latents: (n, d).
         factors: (n, k).
-        discrete_codes: codes are names, as those of a quantizer, whose numbers mean nothing.
-        kinds: of the factors; only categorical ones have their values left alone however many.
-        train: most samples to learn from.
+        discrete_codes: whether the latents are codes of a quantizer, whose numbers have no order.
+        kinds: of the factors; only categorical ones keep all their values, however many.
+        train: most samples to train on.
         test: most samples to measure on.
         seed: of the split into both.
-        floor: also measure the noise floor, which doubles the time.
+        floor: also measure the chance level (permutation baseline), which doubles the time.
 
     >>> v = np.random.default_rng(0).integers(0, 2, (200, 2)).astype(float)
     >>> explicitness(v, v).value
     1.0
     """
-    z, v = checked(codes, factors)
+    z, v = checked(latents, factors)
 
     def estimate(z: FloatArray, v: FloatArray) -> float:
         order = np.random.default_rng([seed, 0]).permutation(len(z))

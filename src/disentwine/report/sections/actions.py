@@ -18,7 +18,7 @@ from disentwine.data.splits import evenly_spaced
 from disentwine.figures.actions import action_graphs, confusion_matrix
 from disentwine.figures.images import labelled_rows
 from disentwine.nn.images import evaluation_mode, to_unit_range
-from disentwine.report.context import Subject
+from disentwine.report.context import ReportContext
 from disentwine.report.html import Image, Section
 from disentwine.report.text import number
 
@@ -120,7 +120,7 @@ MEAN_OF = 64
 """Images over which masks and graphs are averaged."""
 
 
-def actions(subject: Subject) -> Section | None:
+def actions(subject: ReportContext) -> Section | None:
     """Rollouts of every action from one test image."""
     model: Any = subject.model
     if not isinstance(model, AppliesActions):
@@ -149,7 +149,7 @@ def actions(subject: Subject) -> Section | None:
     )
 
 
-def confusions(subject: Subject) -> Section | None:
+def confusions(subject: ReportContext) -> Section | None:
     """Accuracy and confusion matrix of action retrieval."""
     score = subject.found.score("action-accuracy")
     factor = subject.found.score("factor-accuracy")
@@ -172,7 +172,7 @@ def confusions(subject: Subject) -> Section | None:
     )
 
 
-def touched(subject: Subject) -> Section | None:
+def touched(subject: ReportContext) -> Section | None:
     """Masks and graphs of each action."""
     model: Any = subject.model
     if not isinstance(model, AppliesActions) or not hasattr(model, "graphs"):

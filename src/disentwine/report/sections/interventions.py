@@ -13,7 +13,7 @@ from disentwine.core.capabilities import Intervenes
 from disentwine.core.dataset import Dataset, Simulates
 from disentwine.data.simulation import rerender
 from disentwine.metrics.graphs import shd
-from disentwine.report.context import Subject
+from disentwine.report.context import ReportContext
 from disentwine.report.html import Image, Section, Table
 from disentwine.report.sections.latents import effects_figure
 from disentwine.report.text import display_values, in_words, number, pad_rows
@@ -23,7 +23,7 @@ VALUES = 7
 ENTRY = re.compile(r"A\[(.+)->(.+)\]")
 
 
-def interventions(subject: Subject) -> Section | None:
+def interventions(subject: ReportContext) -> Section | None:
     """One image under interventions on each concept, beside the truth where a simulator knows it."""
     model, dataset = subject.model, subject.dataset
     if not isinstance(model, Intervenes):
@@ -63,7 +63,7 @@ def interventions(subject: Subject) -> Section | None:
     )
 
 
-def causes(subject: Subject) -> Section | None:
+def causes(subject: ReportContext) -> Section | None:
     """The learnt graph, beside the true one where it is known."""
     model = subject.model
     if not isinstance(model, Intervenes):
@@ -100,7 +100,7 @@ def causes(subject: Subject) -> Section | None:
     )
 
 
-def adjacency(subject: Subject) -> Section | None:
+def adjacency(subject: ReportContext) -> Section | None:
     """How training changed the entries of A, for models that have them watched."""
     figure = adjacency_figure(subject.run, subject.dataset)
     if figure is None:
@@ -143,7 +143,7 @@ def adjacency_figure(run: Run, dataset: Dataset | None = None) -> Figure | None:
     )
 
 
-def effects(subject: Subject) -> Section | None:
+def effects(subject: ReportContext) -> Section | None:
     """What interventions move, read back from the images they make."""
     figure = effects_figure(subject.found)
     if figure is None:
@@ -153,7 +153,7 @@ def effects(subject: Subject) -> Section | None:
         "are standard deviations of the label; those in brackets are what the reader gets wrong in "
         "the simulator's own images."
     )
-    leak = subject.found.score("effect-leak-causes")
+    leak = subject.found.score("off-target-effect-causes")
     if leak is not None:
         text += f" Setting an effect moves its causes by {number(round(leak.value, 3))} at most"
         floor = leak.noise_floor

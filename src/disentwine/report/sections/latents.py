@@ -12,20 +12,19 @@ from matplotlib.figure import Figure
 from disentwine import figures
 from disentwine.core.capabilities import Decodes, Hierarchical, Quantizes
 from disentwine.core.score import Score
+from disentwine.core.types import ACTIVE_NATS, ACTIVE_VARIANCE
 from disentwine.evaluation.evaluate import Evaluation
 from disentwine.evaluation.latents import code_frequencies, traverse
 from disentwine.figures.heat_maps import MOST_ROWS as MOST_SHOWN
-from disentwine.figures.hierarchy import ACTIVE
-from disentwine.metrics.active_latents import ALIVE
-from disentwine.report.context import Subject
+from disentwine.report.context import ReportContext
 from disentwine.report.html import Image, Section
 from disentwine.report.text import number, pad_rows
 from disentwine.runs.storage import write_atomically
 
 
-def kl_per_layer(context: Subject) -> Section | None:
+def kl_per_layer(context: ReportContext) -> Section | None:
     """KL divergence of every latent of a hierarchy, by layer."""
-    model, kl = context.model, context.found.unit_kl
+    model, kl = context.model, context.found.latent_kl
     if not isinstance(model, Hierarchical) or kl is None:
         return None
     of = np.array(model.latent_layers)
@@ -44,12 +43,12 @@ def kl_per_layer(context: Subject) -> Section | None:
     )
 
 
-def counts_by_layer(context: Subject, shown: list[int]) -> str:
+def counts_by_layer(context: ReportContext, shown: list[int]) -> str:
     """Number of active latents shown per layer, such as "1 of 1 in layer 2, 3 of 9 in layer 1"."""
     assert isinstance(context.model, Hierarchical)
     layers = np.array(context.model.latent_layers)
     counts = [
-        f"{(layers[shown] == i).sum()} of {(layers[context.busiest] == i).sum()} in layer {i}"
+        f"{(layers[shown] == i).sum()} of {(layers[context.most_informative] == i).sum()} in layer {i}"
         for i in range(int(layers.max()), 0, -1)
     ]
     return ", ".join(counts)
@@ -81,7 +80,7 @@ def matrix_figure(score: Score, *, latents: Mapping[int, str] | None = None) -> 
 
 def effects_figure(found: Evaluation) -> Figure | None:
     """Expected and actual effects of interventions; None if they were not measured."""
-    score = found.score("effect-leak")
+    score = found.score("off-target-effect")
     return None if score is None else effects_of(score.details)
 
 
@@ -116,9 +115,9 @@ RANKS = ("most frequent", "2nd", "3rd", *(f"{i}th" for i in range(4, 10)))
 """Headings of the codes of a quantized latent."""
 
 
-def traversals(context: Subject) -> Section | None:
+def traversals(context: ReportContext) -> Section | None:
     """Traversals of the active latents on one image."""
-    codes, model = context.found.codes, context.model
+    codes, model = context.found.latents, context.model
     if codes is None or not isinstance(model, Decodes):
         return None
     title = "Latent traversals"
@@ -126,7 +125,7 @@ def traversals(context: Subject) -> Section | None:
     if not shown:
         return Section(title, "No latent is active: the latents are the same for every image.")
     name = context.activity_name
-    labels = [f"{context.unit_name(u)}\n{name} {context.activity[u]:.2f}" for u in shown]
+    labels = [f"{context.latent_name(u)}\n{name} {context.activity[u]:.2f}" for u in shown]
     if isinstance(model, Quantizes):
         names = {unit: code_frequencies(codes[:, unit])[0][: len(RANKS)] for unit in shown}
         rows = [traverse(model, codes[0], {unit: names[unit]})[0] for unit in shown]
@@ -153,31 +152,31 @@ def traversals(context: Subject) -> Section | None:
     )
 
 
-def _choice(context: Subject, shown: list[int]) -> str:
+def _choice(context: ReportContext, shown: list[int]) -> str:
     """Which latents are shown, in which order, and how many there are."""
     if isinstance(context.model, Hierarchical):
         return (
             f"Rows go from the top layer down, the most informative latents of each layer first; layers "
             f"below follow a latent. Active latents shown: {counts_by_layer(context, shown)}."
         )
-    active = len(context.busiest)
+    active = len(context.most_informative)
     more = f" Shown are {len(shown)} of {active}." if active > len(shown) else ""
     return f"Active latents only, the most informative first.{more}"
 
 
-def mutual_information(context: Subject) -> Section | None:
+def mutual_information(context: ReportContext) -> Section | None:
     """Mutual information of latents with factors."""
     score = context.found.score("mic") or context.found.score("mig")
     if score is None:
         return None
     latents, more = None, ""
-    if context.counted_by_divergence:
+    if context.active_by_kl:
         shown = context.shown(MOST_SHOWN)
-        latents = {i: context.unit_name(i) for i in shown}
+        latents = {i: context.latent_name(i) for i in shown}
         more = f" Active latents shown: {counts_by_layer(context, shown)}."
     elif (count := len(score.details.get("matrix", ()))) > MOST_SHOWN:
         more = f" Shown are the {MOST_SHOWN} of {count} latents that are most informative."
-    if latents is None and not context.alive.all():
+    if latents is None and not context.active.all():
         more += " Inactive latents are included: the measure does not depend on their scale."
     figure = matrix_figure(score, latents=latents)
     if figure is None:
@@ -195,11 +194,11 @@ def mutual_information(context: Subject) -> Section | None:
     )
 
 
-def kl_per_latent(context: Subject) -> Section | None:
+def kl_per_latent(context: ReportContext) -> Section | None:
     """KL divergence, or variance, of every latent, and which are active."""
     if len(context.activity) == 0:
         return None
-    prior = "its prior" if context.counted_by_divergence else "a standard normal"
+    prior = "its prior" if context.active_by_kl else "a standard normal"
     measures = {
         "KL": f"mean KL divergence from {prior} (nats)",
         "var": "variance of the latent",
@@ -208,19 +207,19 @@ def kl_per_latent(context: Subject) -> Section | None:
     shown = np.argsort(-context.activity, kind="stable")[:MOST_BARS]
     figure = figures.latent_activity(
         context.activity[shown],
-        labels=[context.unit_name(int(unit)) for unit in shown],
-        active=context.alive[shown].tolist(),
+        labels=[context.latent_name(int(unit)) for unit in shown],
+        active=context.active[shown].tolist(),
         measure=measures[context.activity_name],
     )
-    active, count = int(context.alive.sum()), len(context.alive)
-    if context.counted_by_divergence:
-        reason = f"their KL divergence from the prior is above {ACTIVE} nats"
+    active, count = int(context.active.sum()), len(context.active)
+    if context.active_by_kl:
+        reason = f"their KL divergence from the prior is above {ACTIVE_NATS} nats"
     elif isinstance(context.model, Quantizes):
-        reason = f"two images have different codes with a probability above {ALIVE}"
+        reason = f"two images have different codes with a probability above {ACTIVE_VARIANCE}"
     else:
-        reason = f"their variance over images is above {ALIVE}"
+        reason = f"their variance over images is above {ACTIVE_VARIANCE}"
     text = f"{active} of {count} latents are active: {reason}."
-    if not context.alive[shown].all():
+    if not context.active[shown].all():
         text += " Inactive latents are faint."
     text += f" Shown are the {len(shown)} most informative." if len(shown) < count else ""
     titles = {"KL": "KL per latent", "var": "Variance per latent", "differs": "Codes per latent"}

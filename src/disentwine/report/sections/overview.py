@@ -16,7 +16,7 @@ from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
 from disentwine.data.splits import evenly_spaced
 from disentwine.nn.images import to_uint8
-from disentwine.report.context import Subject
+from disentwine.report.context import ReportContext
 from disentwine.report.html import Image, Section, Table
 from disentwine.report.sections.actions import actions, confusions, touched
 from disentwine.report.sections.interventions import adjacency, causes, effects, interventions
@@ -34,7 +34,7 @@ from disentwine.runs.run import kept_scores
 PAIRS, SAMPLES, SAMPLE_COLUMNS = 8, 20, 10
 
 
-def reconstructions(context: Subject) -> Section:
+def reconstructions(context: ReportContext) -> Section:
     """Images of the held-out split and their reconstructions."""
     originals = context.dataset.images[evenly_spaced(context.found.indices, PAIRS)]
     figure = figures.image_pairs(originals, context.model.reconstruct(originals))
@@ -51,7 +51,7 @@ def reconstructions(context: Subject) -> Section:
     )
 
 
-def samples(context: Subject) -> Section | None:
+def samples(context: ReportContext) -> Section | None:
     """Images sampled from the prior."""
     model = context.model
     if not isinstance(model, Generates):
@@ -66,7 +66,7 @@ def samples(context: Subject) -> Section | None:
     )
 
 
-def losses(context: Subject) -> Section | None:
+def losses(context: ReportContext) -> Section | None:
     """Curves of the training losses."""
     records = context.run.metrics
     if not records:
@@ -90,7 +90,7 @@ def losses(context: Subject) -> Section | None:
     )
 
 
-def metrics(context: Subject) -> Section:
+def metrics(context: ReportContext) -> Section:
     """All scores of these weights, also earlier ones of `disentwine evaluate`."""
     known = {score.name for score in context.found.scores}
     before = [s for s in kept_scores(context.run) if s["name"] not in known]
@@ -127,7 +127,7 @@ def metrics(context: Subject) -> Section:
     )
 
 
-def recipe(context: Subject) -> Section:
+def recipe(context: ReportContext) -> Section:
     """The recipe of the run."""
     return Section(
         "Recipe",
@@ -136,7 +136,7 @@ def recipe(context: Subject) -> Section:
     )
 
 
-def commands(context: Subject) -> Section:
+def commands(context: ReportContext) -> Section:
     """Commands that reproduce the run and its report."""
     path, place = context.run.path.resolve(), "the parent folder of the run"
     name = path.name
@@ -153,7 +153,7 @@ def commands(context: Subject) -> Section:
     return Section("Reproduce", text, code="\n".join(lines))
 
 
-def made_with(context: Subject) -> Section:
+def made_with(context: ReportContext) -> Section:
     """Versions of the packages that affect results."""
     trained, now = dict(context.run.checkpoint.state.get("versions", {})), versions()
     if trained == now:
@@ -166,7 +166,7 @@ def made_with(context: Subject) -> Section:
     )
 
 
-SECTIONS: tuple[Callable[[Subject], Section | None], ...] = (
+SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
     interventions,
     actions,
     confusions,

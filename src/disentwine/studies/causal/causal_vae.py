@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
-from disentwine.core.capabilities import Intervenes
 from disentwine.core.dataset import Simulates
 from disentwine.core.score import Score
-from disentwine.core.types import FloatArray
-from disentwine.evaluation.effects import effect_scores
-from disentwine.evaluation.evaluate import LIMIT, evaluate
-from disentwine.evaluation.probes import CONCEPT_PROBE_STEPS, Reader, train_concept_probe
-from disentwine.metrics.disentanglement.mic_tic import mine
+from disentwine.evaluation.evaluate import evaluate
+from disentwine.evaluation.held_out import LIMIT
+from disentwine.evaluation.probes import CONCEPT_PROBE_STEPS, ConceptProbe, cached_probe
+from disentwine.evaluation.protocols import SMALL_SAMPLE
 from disentwine.runs.recipe import Recipe
 from disentwine.runs.run import Run
 from disentwine.studies.causal.graph_learning import graph_learning_figures
@@ -72,11 +69,6 @@ RENDERING = (
     "models of an older version: their numbers do not compare with these."
 )
 """For studies whose committed results are older than the defaults of today."""
-
-PAPERS_N = 100
-"""Number of images that would explain the paper's chance level of 20 to 35 %; see `metrics.mine`."""
-
-SUBSETS = 20
 
 
 @dataclass(frozen=True)
@@ -233,49 +225,32 @@ def row_trial(row: Setting, data: str, seed: int, steps: int, *more: str) -> Tri
     return Trial(row.system, data, seed, base, overrides, row.note)
 
 
+EVALUATED = ("reconstruction", "graph", "counterfactuals", "disentanglement")
+
+
 def measure(run: Run, *, limit: int = LIMIT, probe_steps: int = CONCEPT_PROBE_STEPS) -> list[Score]:
-    """MIC and TIC on all test images and on 100, graph distance, and counterfactual errors."""
-    model, dataset = run.model, run.dataset
-    found = evaluate(model, dataset, ["mic-tic"], seed=run.recipe.seed, limit=limit)
-    names = ("mic", "tic", "reconstruction-error", "shd", "counterfactual-")
-    scores = [without_arrays(score) for score in found.scores if score.name.startswith(names)]
-    scores += [
-        Score(score.name.replace("share", "error"), score.details["error"], score.n)
-        for score in scores
-        if score.name.startswith("counterfactual-share")
-    ]
-    if found.codes is not None and limit > PAPERS_N:
-        scores += _on_few_images(found.codes, dataset.factors[found.indices], run.recipe.seed)
-    if isinstance(model, Intervenes) and isinstance(dataset, Simulates):
-        # The probe is trained with all labels, also if the model had only some.
-        data = {key: value for key, value in run.recipe.data.items() if key != "labelled_fraction"}
-        probe = _concept_probe(yaml.safe_dump(data), probe_steps)
-        scores += effect_scores(model, probe, dataset, found.indices, seed=run.recipe.seed)
-    return scores
+    """MIC and TIC on all test images and on as few as the paper's, the graph, and counterfactuals."""
+    effects = ("effects",) if isinstance(run.dataset, Simulates) else ()
+    make_probe = partial(probe_of, run.recipe, probe_steps)
+    found = evaluate(
+        run.model,
+        run.dataset,
+        ["mic-tic"],
+        evaluators=(*EVALUATED, "counterfactual-errors", "small-samples", *effects),
+        seed=run.recipe.seed,
+        limit=limit,
+        options={"effects": {"make_probe": make_probe}},
+    )
+    kept = ("effect-", "off-target-")  # figures are drawn of their matrices
+    return [s if s.name.startswith(kept) else without_arrays(s) for s in found.scores]
 
 
-@lru_cache
-def _concept_probe(data: str, steps: int) -> Reader:
-    """One probe for each data set and process; the same in every process."""
-    return train_concept_probe(Recipe(yaml.safe_load(data), {}, {}).build_dataset(), steps=steps)
-
-
-def _on_few_images(codes: NDArray[np.floating], factors: FloatArray, seed: int) -> list[Score]:
-    """MIC and TIC of 100 images, averaged over random subsets."""
-    random = np.random.default_rng(seed)
-    found = []
-    for _ in range(SUBSETS):
-        some = random.permutation(len(codes))[:PAPERS_N]
-        found.append(mine(codes[some], factors[some], seed=seed, floor_permutations=1))
-    return [
-        Score(
-            same[0].name,
-            float(np.mean([score.value for score in same])),
-            n=PAPERS_N,
-            noise_floor=float(np.mean([score.noise_floor for score in same])),
-        )
-        for same in zip(*found, strict=True)
-    ]
+def probe_of(recipe: Recipe, steps: int) -> ConceptProbe:
+    """The concept probe of a recipe's data; it learns from every label, whatever the model has."""
+    data = {key: value for key, value in recipe.data.items() if key != "labelled_fraction"}
+    return cached_probe(
+        yaml.safe_dump(data), lambda: Recipe(data, {}, {}).build_dataset(), steps=steps
+    )
 
 
 def without_arrays(score: Score) -> Score:
@@ -296,10 +271,10 @@ def figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> list[tu
 
 
 CONCEPT_COLUMNS = [
-    Column("MIC", "mic", form=".1%"),
-    Column("TIC", "tic", form=".1%"),
-    Column("MIC, n=100", "mic", n=PAPERS_N, form=".1%"),
-    Column("TIC, n=100", "tic", n=PAPERS_N, form=".1%"),
+    Column("MIC %", "mic", form=".1%"),
+    Column("TIC %", "tic", form=".1%"),
+    Column("MIC, n=100", "mic", n=SMALL_SAMPLE, form=".1%"),
+    Column("TIC, n=100", "tic", n=SMALL_SAMPLE, form=".1%"),
     Column("SHD", "shd", form=".1f"),
     Column("reconstruction", "reconstruction-error", form=".2g"),
 ]
@@ -352,7 +327,7 @@ CAUSALVAE = Study(
     name="causalvae",
     about="CausalVAE: Table 1 and counterfactuals against the simulator",
     trials=trials,
-    measure={"paper": measure, "smoke": partial(measure, limit=PAPERS_N, probe_steps=20)},
+    measure={"paper": measure, "smoke": partial(measure, limit=SMALL_SAMPLE, probe_steps=20)},
     published=PUBLISHED,
     tables={
         "Concept scores (test split)": CONCEPT_COLUMNS,

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from disentwine.core.score import Score
-from disentwine.evaluation.counterfactuals import sharpness_scores
-from disentwine.evaluation.evaluate import LIMIT, evaluate
+from disentwine.evaluation.evaluate import evaluate
+from disentwine.evaluation.held_out import LIMIT
+from disentwine.evaluation.protocols import SMALL_SAMPLE
 from disentwine.runs.run import Run
 from disentwine.studies.causal import causal_vae as causalvae
 from disentwine.studies.causal.causal_vae import (
     DECAY,
-    PAPERS_N,
     RENDERING,
     Setting,
     per_concept,
@@ -42,16 +40,6 @@ ROWS = (
     ),
 )
 
-SCORES = (
-    "mic",
-    "tic",
-    "reconstruction-error",
-    "shd",
-    "counterfactual-",
-    "independence-",
-    "injectivity",
-)
-
 
 def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     """Every system on both data sets, the longest first."""
@@ -65,22 +53,29 @@ def trials(profile: Profile, seeds: Sequence[int]) -> list[Trial]:
     ]
 
 
+EVALUATED = (
+    "reconstruction",
+    "graph",
+    "counterfactuals",
+    "independence",
+    "disentanglement",
+    "mean-counterfactuals",
+    "sharpness",
+)
+
+
 def measure(run: Run, *, limit: int = LIMIT) -> list[Score]:
-    """Scores of concepts, graph and reconstructions; error and sharpness of counterfactuals; conditions
-    of the theory of Wasserstein autoencoders."""
-    model, dataset, seed = run.model, run.dataset, run.recipe.seed
-    found = evaluate(model, dataset, ["mic-tic"], seed=seed, limit=limit)
-    scores = [without_arrays(score) for score in found.scores if score.name.startswith(SCORES)]
-    scores += [over_concepts(scores, name) for name in ("ratio", "share")]
-    return scores + sharpness_scores(model, dataset, found.indices, seed=seed)
-
-
-def over_concepts(scores: Sequence[Score], name: str) -> Score:
-    """The mean over concepts of "counterfactual-ratio" or "counterfactual-share"."""
-    same = [score for score in scores if score.name.startswith(f"counterfactual-{name}:")]
-    return Score(
-        f"counterfactual-{name}", float(np.mean([score.value for score in same])), n=same[0].n
+    """Concepts, graph and reconstructions; the error and sharpness of counterfactuals; and the
+    conditions of Wasserstein autoencoders."""
+    found = evaluate(
+        run.model,
+        run.dataset,
+        ["mic-tic"],
+        evaluators=EVALUATED,
+        seed=run.recipe.seed,
+        limit=limit,
     )
+    return [s if s.name.startswith("sharpness") else without_arrays(s) for s in found.scores]
 
 
 def figures(results: Sequence[TrialResult], runs: Path, folder: Path) -> FigureFiles:
@@ -142,7 +137,7 @@ CAUSALWAE = Study(
     name="causalwae",
     about="CausalWAE and CausalVAE under the same interventions",
     trials=trials,
-    measure={"paper": measure, "smoke": partial(measure, limit=PAPERS_N)},
+    measure={"paper": measure, "smoke": partial(measure, limit=SMALL_SAMPLE)},
     published={},
     tables={
         "Images, counterfactuals and conditions of the theory (test split)": COLUMNS,

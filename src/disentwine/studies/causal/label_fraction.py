@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from disentwine import figures
+from disentwine.evaluation.protocols import SMALL_SAMPLE
 from disentwine.figures.bars import grouped_bars
 from disentwine.studies.causal import causal_vae as causalvae
 from disentwine.studies.causal.causal_vae import RENDERING
@@ -85,7 +86,7 @@ LABELS = Study(
     trials=trials,
     measure={
         "paper": causalvae.measure,
-        "smoke": partial(causalvae.measure, limit=causalvae.PAPERS_N, probe_steps=20),
+        "smoke": partial(causalvae.measure, limit=SMALL_SAMPLE, probe_steps=20),
     },
     published={},
     tables=causalvae.CAUSALVAE.tables,

@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from disentwine.core.dataset import Transitions
+from disentwine.core.dataset import Dataset, Transitions
 from disentwine.core.score import Score
 from disentwine.data.transitions import seen_in_training, transitions
 from disentwine.evaluation.actions import (
@@ -23,9 +23,9 @@ from disentwine.evaluation.actions import (
 from disentwine.evaluation.probes import (
     ACTION_PROBE_STEPS,
     CONCEPT_PROBE_STEPS,
-    Reader,
+    ConceptProbe,
+    cached_probe,
     train_action_probe,
-    train_concept_probe,
 )
 from disentwine.metrics.actions import retrieval_scores
 from disentwine.metrics.disentanglement.info_mec import info_mec
@@ -122,12 +122,15 @@ def _unseen(data: str, most: int) -> NDArray[np.bool_]:
     return np.asarray(~seen.any(axis=1), dtype=bool)
 
 
-@lru_cache(maxsize=1)
-def _concept_probe(data: str, steps: int) -> Reader:
-    """The concept probe of a data set, the same in every process."""
-    dataset = TRANSITIONS[data].dataset
-    view = copy(dataset)
-    view.images = dataset.images
-    test = np.random.default_rng(0).permutation(dataset.split["test"])[:MOST_PAIRS]
-    view.split = {**dataset.split, "test": test}
-    return train_concept_probe(view, steps=steps)
+def _concept_probe(data: str, steps: int) -> ConceptProbe:
+    """The probe of a data set, whose error is measured on some test images."""
+
+    def some_tested() -> Dataset:
+        dataset = TRANSITIONS[data].dataset
+        view = copy(dataset)
+        view.images = dataset.images
+        test = np.random.default_rng(0).permutation(dataset.split["test"])[:MOST_PAIRS]
+        view.split = {**dataset.split, "test": test}
+        return view
+
+    return cached_probe(data, some_tested, steps=steps)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from disentwine.studies.disentanglement.measures import MANY_PAIRS, MINUTES, measure, watch
+from disentwine.evaluation.protocols import MANY_PAIRS
+from disentwine.studies.disentanglement.measures import MINUTES, measure, watch
 from disentwine.studies.study import Profile, Published, Study
 from disentwine.studies.summary import Row, Summary
 from disentwine.studies.tables import Column
