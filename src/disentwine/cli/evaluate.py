@@ -150,19 +150,16 @@ def read_evaluators(words: str, *, effects: bool, likelihood: bool) -> Evaluator
         return "all"
     chosen = [evaluator.name for evaluator in chosen_evaluators(names or "default")]
     more = [("effects", effects), ("log-likelihood", likelihood)]
-    return list(dict.fromkeys([*chosen, *(name for name, wanted in more if wanted)]))
+    return list(dict.fromkeys([*chosen, *(name for name, chosen_too in more if chosen_too)]))
 
 
 def training_scores(run: Run) -> list[Score]:
-    """What a study records of the training itself: its costs, and scores after some minutes."""
+    """What a study records of the training itself: costs, and scores after some minutes."""
     from disentwine.studies.learning_curves import costs, read_learning_curve, scores_after
 
     curve = read_learning_curve(run.path)
-    names = (
-        [name for name, value in curve[-1]["scores"].items() if not isinstance(value, list)]
-        if curve
-        else []
-    )
+    last = curve[-1]["scores"] if curve else {}
+    names = [name for name, value in last.items() if not isinstance(value, list)]
     return [*costs(curve), *scores_after(curve, MINUTES, names)]
 
 

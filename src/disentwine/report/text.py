@@ -1,4 +1,4 @@
-"""Number formats; which values to show, in words."""
+"""Formats of numbers and durations; values and labels of image rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from disentwine.data.splits import evenly_spaced
 
 
 def number(value: float) -> str:
-    """A number as a reader wants it, a dash for what is none.
+    """A number with four digits; a dash for NaN and infinity.
 
     >>> number(601.9436), number(1234567.0), number(0.00012345), number(7.0), number(math.nan)
     ('601.9', '1,234,567', '0.0001234', '7', '-')
@@ -27,7 +27,7 @@ def number(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time span as a reader wants it.
+    """A time span in seconds, minutes or hours.
 
     >>> duration(8.21), duration(400), duration(9000)
     ('8.2 seconds', '6.7 minutes', '2.5 hours')
@@ -39,17 +39,17 @@ def duration(seconds: float) -> str:
 
 
 LETTERS = 24
-"""Of names in one line of a label."""
+"""Most letters in one line of a label."""
 
 
 def display_values(factor: Factor, column: FloatArray, *, most: int) -> FloatArray:
-    """Values to set a factor to, rising: of a continuous one evenly between the 2nd and 98th
-    percentile, of others some that occur.
+    """Ascending values to set a factor to: evenly between the 2nd and 98th percentile of a continuous
+    one, and values that occur of others.
 
     Arguments:
         factor: to show.
         column: its labels; NaN is "no label".
-        most: how many values; there may be fewer of a factor that is not continuous.
+        most: how many values; a factor that is not continuous may have fewer.
 
     >>> colour = Factor("colour", kind="categorical", values=("red", "blue", "green"))
     >>> display_values(colour, np.array([2.0, 0.0, 2.0, np.nan]), most=7)
@@ -63,12 +63,12 @@ def display_values(factor: Factor, column: FloatArray, *, most: int) -> FloatArr
     return occurring[evenly_spaced(np.arange(len(occurring)), most)]
 
 
-def in_words(factor: Factor, values: FloatArray) -> str:
-    """The names of categories, or from where to where numbers go.
+def value_labels(factor: Factor, values: FloatArray) -> str:
+    """The names of categories, or the range of numbers.
 
-    >>> in_words(Factor("colour", kind="binary", values=("red", "blue")), np.array([0.0, 1.0]))
+    >>> value_labels(Factor("colour", kind="binary", values=("red", "blue")), np.array([0.0, 1.0]))
     'red, blue'
-    >>> in_words(Factor("size", kind="ordinal", values=(0.5, 1.0)), np.array([0.5, 1.0]))
+    >>> value_labels(Factor("size", kind="ordinal", values=(0.5, 1.0)), np.array([0.5, 1.0]))
     '0.5 to 1'
     """
     if factor.values and isinstance(factor.values[0], str):
@@ -78,7 +78,7 @@ def in_words(factor: Factor, values: FloatArray) -> str:
 
 
 def pad_rows(rows: Sequence[UInt8Array]) -> UInt8Array:
-    """(rows, columns, height, width, channels) of rows of images, white where one is shorter.
+    """(rows, columns, height, width, channels) of rows of images, padded with white.
 
     >>> one, two = (np.zeros((n, 8, 8, 3), np.uint8) for n in (1, 2))
     >>> pad_rows([one, two])[:, 1, 0, 0, 0]

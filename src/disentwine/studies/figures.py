@@ -16,7 +16,7 @@ from disentwine.data.simulation import rerender
 from disentwine.errors import warn
 from disentwine.figures.bars import grouped_bars
 from disentwine.report.sections.latents import effects_of
-from disentwine.report.text import display_values, in_words, pad_rows
+from disentwine.report.text import display_values, pad_rows, value_labels
 from disentwine.runs.run import Run
 from disentwine.studies.study import Published, result_rows
 from disentwine.studies.trial import TrialResult
@@ -118,7 +118,7 @@ def _draw_interventions(figure_file: FigureFile, loaded: Mapping[str, Run]) -> F
         name, values = factor.name, display_values(factor, column, most=VALUES)
         again = np.repeat(index, len(values))
         rows.append(rerender(dataset, again, {name: values}).images)
-        labels.append(f"do({name.replace('_', ' ')}), ground truth\n{in_words(factor, values)}")
+        labels.append(f"do({name.replace('_', ' ')}), ground truth\n{value_labels(factor, values)}")
         for system, model in models.items():
             rows.append(model.do(dataset.images[again], {name: values}))
             labels.append(system)

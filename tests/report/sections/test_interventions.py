@@ -21,7 +21,7 @@ from disentwine.evaluation.probes import train_probe
 from disentwine.models import VAE, CausalVAE
 from disentwine.report import write_report
 from disentwine.report.sections.latents import save_matrices
-from disentwine.report.text import display_values, in_words
+from disentwine.report.text import display_values, value_labels
 from disentwine.runs.fit import fit
 from disentwine.runs.run import Run, load_run
 
@@ -184,4 +184,4 @@ def test_values_that_are_shown_occur_or_are_numbers_among_those_that_do() -> Non
     for kind in ("ordinal", "categorical", "binary"):
         assert display_values(Factor("a", kind), column, most=2).tolist() == [1, 7]
     assert display_values(Factor("a"), np.arange(101.0), most=3).tolist() == [2, 50, 98]
-    assert in_words(Factor("a", "binary"), np.array([0.0, 1.0])) == "0 to 1"
+    assert value_labels(Factor("a", "binary"), np.array([0.0, 1.0])) == "0 to 1"

@@ -16,7 +16,7 @@ from disentwine.metrics.graphs import shd
 from disentwine.report.context import ReportContext
 from disentwine.report.html import Image, Section, Table
 from disentwine.report.sections.latents import effects_figure
-from disentwine.report.text import display_values, in_words, number, pad_rows
+from disentwine.report.text import display_values, number, pad_rows, value_labels
 from disentwine.runs.run import Run
 
 VALUES = 7
@@ -37,7 +37,7 @@ def interventions(subject: ReportContext) -> Section | None:
         values = display_values(factor, column, most=VALUES)
         again = np.repeat(index, len(values))
         rows.append(np.concatenate([read, model.do(dataset.images[again], {name: values})]))
-        labels.append(f"do({name.replace('_', ' ')})\n{in_words(factor, values)}")
+        labels.append(f"do({name.replace('_', ' ')})\n{value_labels(factor, values)}")
         if isinstance(dataset, Simulates):
             truth = rerender(dataset, again, {name: values}).images
             rows.append(np.concatenate([as_it_is, truth]))
