@@ -1,4 +1,4 @@
-"""The sections of a report on models that intervene: what would have been, and what causes what."""
+"""Report sections on causal models: counterfactuals, causal graph, effects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENTRY = re.compile(r"A\[(.+)->(.+)\]")
 
 
 def interventions(subject: ReportContext) -> Section | None:
-    """One image under interventions on each concept, beside the truth where a simulator knows it."""
+    """One image under interventions on each concept, with the ground truth of a simulator."""
     model, dataset = subject.model, subject.dataset
     if not isinstance(model, Intervenes):
         return None
@@ -41,42 +41,42 @@ def interventions(subject: ReportContext) -> Section | None:
         if isinstance(dataset, Simulates):
             truth = rerender(dataset, again, {name: values}).images
             rows.append(np.concatenate([as_it_is, truth]))
-            labels.append("truth")
+            labels.append("ground truth")
     simulated = isinstance(dataset, Simulates)
-    text = (
-        "One test image, reconstructed, and what it would have been had one concept been different."
-    )
+    text = "The reconstruction of a test image, and its counterfactuals under interventions on one concept."
     text += (
-        " Below each row are the image itself and what the simulator draws under the same intervention."
+        " Below each row: the image, and the ground truth of the simulator under the same interventions."
         * simulated
     )
     if len(set(map(len, rows))) > 1:
-        text += " A concept with fewer values leaves places empty."
+        text += " Concepts with fewer values leave places empty."
     return Section(
-        "What would have been",
+        "Counterfactuals",
         text,
         Image(
             "interventions",
             f"Images under interventions on {', '.join(model.concept_names)}",
-            figures.to_png_bytes(figures.labelled_rows(pad_rows(rows), labels, ["as it is"])),
+            figures.to_png_bytes(
+                figures.labelled_rows(pad_rows(rows), labels, ["no intervention"])
+            ),
         ),
     )
 
 
 def causes(subject: ReportContext) -> Section | None:
-    """The learnt graph, beside the true one where it is known."""
+    """The learnt graph, and the true graph if it is known."""
     model = subject.model
     if not isinstance(model, Intervenes):
         return None
     graph, true = model.graph, subject.dataset.graph
-    text = "The graph over the concepts. On an edge is its weight"
-    text += "." if graph.confidence is None else " and, in brackets, how sure it is."
+    text = "The learnt graph of the concepts. Edge labels: weight"
+    text += "." if graph.confidence is None else " and, in brackets, confidence."
     if true is not None:
         distance = int(shd(graph, true).value)
         text += (
-            " It is the true graph, edge for edge."
+            " All edges match the true graph."
             if distance == 0
-            else f" {distance} of its edges are missing, extra or turned round."
+            else f" {distance} edges are missing, extra or reversed (structural Hamming distance)."
         )
     known = true if true is not None else nx.DiGraph()
     rows = []
@@ -87,9 +87,9 @@ def causes(subject: ReportContext) -> Section | None:
             ("yes" if known.has_edge(cause, effect) else "no") if true is not None else "unknown"
         )
         rows.append((cause, effect, f"{graph.weights[i, j]:.3f}", sure, right))
-    columns = ("cause", "effect", ">weight", ">confidence", "true")
+    columns = ("cause", "effect", ">weight", ">confidence", "match")
     return Section(
-        "What causes what",
+        "Causal graph",
         text,
         Image(
             "graph",
@@ -101,14 +101,14 @@ def causes(subject: ReportContext) -> Section | None:
 
 
 def adjacency(subject: ReportContext) -> Section | None:
-    """How training changed the entries of A, for models that have them watched."""
+    """The entries of A during training, for models that log them."""
     figure = adjacency_figure(subject.run, subject.dataset)
     if figure is None:
         return None
     return Section(
-        "How the weights of the graph were learnt",
-        "The adjacency matrix A over the training, a row a cause and a column an effect; below, "
-        "each of its entries that is learnt.",
+        "Graph weights during training",
+        "The adjacency matrix A during training, with causes as rows and effects as columns; below, "
+        "each of its learnt entries.",
         Image(
             "adjacency",
             "Heat maps of A at several steps, and curves of its entries",
@@ -118,11 +118,11 @@ def adjacency(subject: ReportContext) -> Section | None:
 
 
 def adjacency_figure(run: Run, dataset: Dataset | None = None) -> Figure | None:
-    """A over the training, from the log of what was watched; None where A was not.
+    """A during training, from the logged scalars; None if A was not logged.
 
     Arguments:
         run: whose log is read.
-        dataset: that knows the true graph; by default the one the run was trained on, built anew.
+        dataset: that knows the true graph; by default that of the recipe.
     """
     records = [r for r in run.metrics if r["kind"] == "watched"]
     entries = {name: match for name in (records or [{}])[0] if (match := ENTRY.fullmatch(name))}
@@ -144,28 +144,29 @@ def adjacency_figure(run: Run, dataset: Dataset | None = None) -> Figure | None:
 
 
 def effects(subject: ReportContext) -> Section | None:
-    """What interventions move, read back from the images they make."""
+    """Effects of interventions, measured by a concept probe on counterfactuals."""
     figure = effects_figure(subject.found)
     if figure is None:
         return None
     text = (
-        "Concepts read back from do-images by a network that was trained for nothing else. Numbers "
-        "are standard deviations of the label; those in brackets are what the reader gets wrong in "
-        "the simulator's own images."
+        "Concepts of counterfactual images, predicted by a concept probe. Numbers are in standard "
+        "deviations of the label; in brackets is the error of the probe on images of the simulator."
     )
     leak = subject.found.score("off-target-effect-causes")
     if leak is not None:
-        text += f" Setting an effect moves its causes by {number(round(leak.value, 3))} at most"
+        text += f" Interventions on an effect change its causes by at most {number(round(leak.value, 3))}"
         floor = leak.noise_floor
         text += (
-            "." if floor is None else f", where the reader alone sees {number(round(floor, 3))}."
+            "."
+            if floor is None
+            else f"; the probe alone has an error of {number(round(floor, 3))}."
         )
     return Section(
-        "What interventions move",
+        "Effects of interventions",
         text,
         Image(
             "effects",
-            "Heat maps of how far each intervention should move and does move each concept",
+            "Heat maps of the expected and actual effect of each intervention on each concept",
             figures.to_png_bytes(figure),
         ),
     )
