@@ -46,6 +46,7 @@ MODELS, SMALL_GRID = first_of("models:MODELS"), first_of("testing:small_grid")
 FIT = first_of("runs.fit:fit", "training.fit:fit")
 FIXED_NOISE = first_of("core.random:fixed_noise", "training.trainer:fixed_noise")
 READ_RECIPE = first_of("runs.recipe:read_recipe", "training.recipe:read_recipe")
+UPGRADE = first_of("runs.upgrade:upgrade_recipe")
 READY_RECIPES = first_of("runs.recipe:ready_recipes", "training.recipe:ready_recipes")
 ARRAYS, PENDULUM = first_of("data:Arrays"), first_of("data:Pendulum")
 COMMAND, CREATE_APP = first_of("cli:app"), first_of("serve.app:create_app")
@@ -56,7 +57,9 @@ RENAMED_MODELS: dict[str, str] = {}  # of those in CASES, old name to new name
 
 def translate(options: dict[str, Any], of: str) -> dict[str, Any]:
     """Options under today's names: of a model, by its old name, or of "fit"."""
-    return options
+    section, name = ("training", {}) if of == "fit" else ("model", {"name": of})
+    upgraded = UPGRADE({section: options | name})[section]
+    return {key: value for key, value in upgraded.items() if key != "name"}
 
 
 ANSWERS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {

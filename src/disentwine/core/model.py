@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, is_dataclass
 from types import MappingProxyType
 from typing import (
     Any,
@@ -154,7 +155,15 @@ CALLED_BY_USERS = [
 """The names of `nn.Module` that users of a model call."""
 
 CALLED_BY_TRAINING = frozenset(
-    ("betas", "build", "check_options", "data_arguments", "fixed_by_data", "initialise_from")
+    (
+        "betas",
+        "build",
+        "check_options",
+        "data_arguments",
+        "fixed_arguments",
+        "fixed_by_data",
+        "initialise_from",
+    )
 )
 
 
@@ -215,8 +224,16 @@ class Model(nn.Module, ABC):
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments named in `fixed_by_data`, as JSON has them, read from a data set."""
+        """The arguments named in `fixed_by_data`, read from a data set."""
         return {"image_shape": dataset.image_shape}
+
+    def fixed_arguments(self) -> dict[str, Any]:
+        """The arguments named in `fixed_by_data` as JSON, for checkpoints."""
+        fixed = {name: getattr(self, name) for name in self.fixed_by_data}
+        return {
+            name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+            for name, value in fixed.items()
+        }
 
 
 def check_fits(model: Model, dataset: Dataset) -> None:

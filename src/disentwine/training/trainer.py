@@ -230,7 +230,7 @@ class Trainer:
                 "stale": self.stale,
                 "sums": self.sums,
                 "log_bytes": log_bytes,
-                "fixed_by_data": {n: getattr(self.model, n) for n in self.model.fixed_by_data},
+                "fixed_by_data": self.model.fixed_arguments(),
                 "threads": torch.get_num_threads(),
                 "versions": versions(),
             }

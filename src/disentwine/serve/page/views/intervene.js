@@ -105,7 +105,7 @@ export async function show(root, { run, address, signal }) {
       truth && truth.show(real, "The simulator’s picture", real ? "simulator" : "unknown for this image"),
       difference && difference.show(answer?.difference ?? null, "Where model and truth differ", answer?.error ? `error ${short(answer.error.model, 2)}` : ""),
     ]);
-    const beyond = set.filter((name) => done[name] < known.get(name).low || done[name] > known.get(name).high);
+    const beyond = answer?.outside_range ?? [];
     verdict.replaceChildren(...judge(answer), beyond.length ? h("span", { class: "beyond" }, `${beyond.map(say).join(", ")}: further than training saw, so this is a guess.`) : "");
     if (answer) speak(`${words}. ${affected.length ? `Moved with it: ${affected.map((name) => `${say(name)} to ${tell(name, now[name])} ${units(name)}`).join(", ")}.` : "Nothing else moved."} ${verdict.textContent}`);
   }
