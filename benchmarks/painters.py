@@ -24,15 +24,15 @@ from sklearn.neighbors import NearestNeighbors
 from disentwine import LayeredCausalVAE, data
 from disentwine.evaluation.counterfactuals import draw_trials
 from disentwine.nn.layered_decoder import (
+    ComponentKinds,
     EdgeDecoder,
     FieldDecoder,
     LayeredDecoder,
-    Painters,
     PixelwiseDecoder,
 )
 from disentwine.training.loop import keep_freed_memory
 
-KINDS: dict[str, Painters] = {
+KINDS: dict[str, ComponentKinds] = {
     "sum and edges": (PixelwiseDecoder, EdgeDecoder),
     "edges": (EdgeDecoder,),
     "field": (FieldDecoder,),
@@ -44,19 +44,19 @@ NEAR = 0.05
 """Standard deviations of the labels."""
 
 
-def train(model: LayeredCausalVAE, dataset: data.Dataset, kind: Painters, steps: int) -> None:
+def train(model: LayeredCausalVAE, dataset: data.Dataset, kind: ComponentKinds, steps: int) -> None:
     """A new decoder for the model, painters for concepts together being of a kind."""
     torch.manual_seed(0)
     start = model.decoder
     decoder = LayeredDecoder(
-        list(model.groups),
+        model.composition.concept_groups,
         image_shape=model.image_shape,
-        boxes=list(model.boxes),
-        together=kind,
+        group_boxes=model.composition.group_boxes,
+        joint=kind,
     )
     with torch.no_grad():
         decoder.background.copy_(start.background)
-        decoder.regions.copy_(start.regions)
+        decoder.group_masks.copy_(start.group_masks)
     model.decoder = decoder
     optimiser = torch.optim.Adam(decoder.parameters(), lr=RATES[0], fused=True)
     images = torch.from_numpy(dataset.images)
@@ -83,12 +83,14 @@ def errors(model: LayeredCausalVAE, dataset: data.Dataset, effect: str) -> dict[
     truth = dataset.simulate(factors, {effect: trials.values[effect]}, **own)
 
     def error(labels: np.ndarray, images: np.ndarray) -> np.ndarray:
-        painted = model.paint(model.standardise(torch.tensor(labels, dtype=torch.float32)))
+        painted = model.decode_latents(model.standardise(torch.tensor(labels, dtype=torch.float32)))
         difference = painted.permute(0, 2, 3, 1).numpy() - images / 255
         return np.square(difference).mean(axis=(1, 2, 3))
 
     train = dataset.factors[dataset.split["train"]]
-    group = list(next(g for g in model.groups if dataset.names.index(effect) in g))
+    group = list(
+        next(g for g in model.composition.concept_groups if dataset.names.index(effect) in g)
+    )
     seen = NearestNeighbors(n_neighbors=1).fit((train / train.std(axis=0))[:, group])
     asked = (truth.factors / train.std(axis=0))[:, group]
     near = seen.kneighbors(asked)[0][:, 0] <= NEAR

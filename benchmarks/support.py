@@ -43,7 +43,7 @@ def measure(path: Path) -> list[dict[str, object]]:
     own = squared_error(model.reconstruct(pictures), pictures).mean()
     seen = [
         (list(group), NearestNeighbors(n_neighbors=1).fit((train / scale)[:, list(group)]))
-        for group in model.groups
+        for group in model.composition.concept_groups
     ]
     rows = []
     for name, values in trials.values.items():
@@ -74,7 +74,7 @@ def measure(path: Path) -> list[dict[str, object]]:
 def do_from_labels(model: LayeredCausalVAE, factors: np.ndarray, do: Do) -> np.ndarray:
     """The pictures of an intervention where nothing is read: concepts are their labels."""
     z = model.standardise(torch.tensor(factors, dtype=torch.float32))
-    painted = model.paint(model.intervene(z, do)).permute(0, 2, 3, 1).clamp(0, 1)
+    painted = model.decode_latents(model.intervene(z, do)).permute(0, 2, 3, 1).clamp(0, 1)
     return (255 * painted).round().to(torch.uint8).numpy()
 
 

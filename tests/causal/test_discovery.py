@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from disentwine.causal import Graph, discover, residuals
+from disentwine.causal import Graph, discover, independence_score
 from disentwine.causal.constraints import limits
-from disentwine.causal.independence_score import IndependenceScore, information, rank_basis
-from disentwine.causal.residuals import leave_one_out_residuals
+from disentwine.causal.independence_score import (
+    IndependenceScore,
+    information,
+    leave_one_out_residuals,
+    rank_basis,
+)
 from disentwine.causal.search import LOCAL_STAGES, all_scores, local_scores
 from disentwine.data.synthetic.flow import GRAPH as FLOW
 from disentwine.data.synthetic.flow import flow
@@ -65,11 +69,11 @@ def test_pendulum_and_flow_are_learnt_exactly(name: str, seed: int, noise: float
 
 def test_residuals_are_those_of_fits_without_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """The closed form against a ridge that is really fitted anew without each row."""
-    monkeypatch.setattr(residuals, "RIDGES", (0.01,))
+    monkeypatch.setattr(independence_score, "RIDGES", (0.01,))
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 40, 1))
     found = leave_one_out_residuals(x, y - y.mean(), rng=np.random.default_rng(1))
-    phi = residuals._features(x, np.random.default_rng(1))
+    phi = independence_score._features(x, np.random.default_rng(1))
     design, ridge = np.hstack([np.ones((40, 1)), phi]), 40 * 0.01 * np.eye(1 + phi.shape[1])
     ridge[0, 0] = 0
     for row in range(40):

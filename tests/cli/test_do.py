@@ -1,4 +1,4 @@
-"""disentwine do: one picture in, the picture that would have been out; and retrieve: what was done."""
+"""disentwine do: counterfactual images and actions; and retrieve: the action between two images."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 from disentwine import CTVAE, VAE, CausalVAE, LayeredCausalVAE, data, fit, load_run
-from disentwine.cli.do import read_values
+from disentwine.causal.concepts import Concept
+from disentwine.core.interventions import Intervention
 from disentwine.data.splits import display_order
 from disentwine.models import QuantizerOptions
 
@@ -39,7 +40,7 @@ def test_a_picture_is_drawn(command: Any, runs: Path) -> None:
     assert "set" in words["light_angle"]
     assert "follows" in words["shadow_length"]
     assert {"set", "follows"}.isdisjoint(words["pendulum_angle"])
-    assert "of 50x40 pixels the centre square was resized to 32x32" in answer.out
+    assert "the centre square of 50x40 pixels was resized to 32x32" in answer.out
     again = command("do", runs / "causal", runs / "scene.png", "light_angle=60", "--out", "cf.png")
     assert again.code == 2
     assert "exists already" in again.err
@@ -59,7 +60,7 @@ def test_a_second_picture_leaves_the_first_alone(command: Any, runs: Path) -> No
     for name in names:
         answer = command("do", runs / "causal", runs / "scene.png", "light_angle=60")
         assert answer.code == 0, answer.err
-        assert f"picture: {name}" in answer.out
+        assert f"image: {name}" in answer.out
         assert Path(name).exists()
         assert "outside" not in answer.out
 
@@ -67,7 +68,28 @@ def test_a_second_picture_leaves_the_first_alone(command: Any, runs: Path) -> No
 def test_a_guess_far_from_training_is_said_to_be_one(command: Any, runs: Path) -> None:
     answer = command("do", runs / "causal", runs / "scene.png", "light_angle=6000")
     assert answer.code == 0, answer.err
-    assert "outside of what training saw" in answer.out
+    assert "outside the training range" in answer.out
+
+
+def test_a_value_a_little_outside_the_range_is_no_guess(command: Any, runs: Path) -> None:
+    """Training labels end at 132.3; the note comes beyond 10 % of their range."""
+    for value, noted in (("138", False), ("142", True)):
+        answer = command("do", runs / "causal", runs / "scene.png", f"light_angle={value}")
+        assert answer.code == 0, answer.err
+        assert ("outside the training range" in answer.out) == noted
+    assert "light_angle=142 (54 to 132.3)" in answer.out
+
+
+def test_no_data_are_needed_for_an_image_of_ones_own(
+    command: Any, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unavailable(self: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr("disentwine.runs.recipe.Recipe.build_dataset", unavailable)
+    answer = command("do", runs / "causal", runs / "scene.png", "light_angle=60")
+    assert answer.code == 0, answer.err
+    assert "degrees" in answer.out
 
 
 def test_actions_are_done_one_after_the_other(command: Any, runs: Path) -> None:
@@ -91,9 +113,7 @@ def test_actions_beyond_the_last_value_are_told(command: Any, runs: Path) -> Non
         words = ["+floor_hue", *["+scale"] * (room + more)]
         answer = command("do", runs / "acting", "t-0", *words, "--out", f"{more}.png")
         assert answer.code == 0, answer.err
-        note = (
-            f"+scale leads beyond the last value that there is, so that from action {room + 2} on"
-        )
+        note = f"+scale leads beyond the last value of its factor, so from action {room + 2} on"
         assert (note in " ".join(answer.out.split())) == told
 
 
@@ -140,11 +160,12 @@ def test_a_test_image_is_taken_by_its_name_on_the_page(command: Any, runs: Path)
     assert "resized" not in answer.out
     none = command("do", runs / "causal", "t-5000", "light_angle=60")
     assert none.code == 2
-    assert "1,826 are at hand" in none.err
+    assert "1,826 are available" in none.err
 
 
 def test_names_of_concepts_may_look_like_signs() -> None:
-    assert read_values(["CD4+=.5", "a=b=3"], ["CD4+", "a=b"]) == {"CD4+": 0.5, "a=b": 3.0}
+    concepts = Concept("CD4+"), Concept("a=b")
+    assert Intervention.parse(["CD4+=.5", "a=b=3"], concepts).values == {0: 0.5, 1: 3.0}
 
 
 def test_why_there_are_no_test_images_is_said(command: Any, runs: Path, tmp_path: Path) -> None:
@@ -217,10 +238,10 @@ def test_categories_are_set_by_name(command: Any, coloured: Path) -> None:
 def test_what_is_no_category_is_refused(command: Any, coloured: Path, word: str) -> None:
     answer = command("do", coloured, "t-0", word)
     assert answer.code == 2
-    assert "colour: is one of blue, green, grey, red, as in colour=blue; got" in answer.err
+    assert "'colour' is one of blue, green, grey, red, or its number from 0 to 3; got" in answer.err
     assert not Path("counterfactual.png").exists()
 
 
 def test_a_guess_is_told_once(command: Any, coloured: Path) -> None:
     answer = command("do", coloured, "t-0", "height=1000")
-    assert (answer.out + answer.err).count("outside of what training saw") == 1
+    assert (answer.out + answer.err).count("outside the training range") == 1

@@ -37,8 +37,7 @@ def test_what_the_data_decide_comes_first_and_options_by_keyword(name):
     parameters = inspect.signature(cls).parameters
     positional = [n for n, p in parameters.items() if p.kind is KINDS.POSITIONAL_OR_KEYWORD]
     assert positional[0] == "image_shape"
-    if "concept_names" not in parameters:
-        assert positional == list(cls.fixed_by_data)
+    assert positional == list(cls.fixed_by_data)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -69,7 +68,16 @@ def test_for_data_of_an_object_builds_its_class():
 def test_dir_of_a_model_lists_what_users_call():
     model = CausalVAE.for_data(disentwine.data.Pendulum(size=32), edges=())
     names = dir(model)
-    for name in ("do", "graph", "concepts", "represent", "reconstruct", "sample", "alpha", "to"):
+    for name in (
+        "do",
+        "graph",
+        "concepts",
+        "represent",
+        "reconstruct",
+        "sample",
+        "graph_loss",
+        "to",
+    ):
         assert name in names
     assert all(hasattr(model, name) for name in names)
     assert not [name for name in names if name.startswith("_")]

@@ -63,7 +63,7 @@ def test_draws_follow_the_mechanisms_and_the_quantiles(controller: CausalControl
         controller.quantiles[0] = torch.linspace(-3, 5, controller.quantiles.shape[1])
         controller.quantiles[3] = 0.0
         with fixed_noise(0):
-            labels = controller.draw(n)
+            labels = controller.sample(n)
         torch.testing.assert_close(labels[:, 3], controller.effect(3, labels))
     uniform = (labels[:, 0] + 3) / 8
     assert uniform.min() >= 0
@@ -75,10 +75,10 @@ def test_draws_follow_the_mechanisms_and_the_quantiles(controller: CausalControl
 
 def test_quantiles_that_have_crossed_are_sorted(controller: CausalController) -> None:
     with torch.no_grad(), fixed_noise(0):
-        straight = controller.draw(10)
+        straight = controller.sample(10)
     with torch.no_grad(), fixed_noise(0):
         controller.quantiles.copy_(controller.quantiles.flip(1))
-        assert torch.equal(controller.draw(10), straight)
+        assert torch.equal(controller.sample(10), straight)
 
 
 def test_it_is_a_density_and_starts_as_the_mixture_by_hand() -> None:

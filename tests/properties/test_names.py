@@ -16,7 +16,7 @@ from disentwine.evaluation.latents import code_frequencies
 from disentwine.models import CTVAE, MCQVAE
 from disentwine.report.context import ReportContext
 from disentwine.report.html import Section
-from disentwine.report.sections.latents import kl_per_latent, traversals
+from disentwine.report.sections.latents import traversals
 
 CODES = 12
 
@@ -56,7 +56,7 @@ def shown(model: Any, pictures: Arrays, monkeypatch: pytest.MonkeyPatch) -> dict
     run: Any = SimpleNamespace(model=model)
     subject = ReportContext(run, pictures, evaluate(model, pictures, "none"))
     found["subject"] = subject
-    for make in (traversals, activity):
+    for make in (traversals, kl_per_latent):
         section = make(subject)
         assert isinstance(section, Section)
         found[make.__name__] = section

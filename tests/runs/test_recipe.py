@@ -242,9 +242,7 @@ def test_a_model_is_rebuilt_from_its_recipe(name: str, pictures: Arrays) -> None
         recipe = recipe_of(model, dataset, training={}, seed=1)
         assert recipe.model["name"] == name
         assert round_trip(recipe).model == recipe.model
-        twin = round_trip(recipe).build_model(
-            json.loads(json.dumps({n: getattr(model, n) for n in model.fixed_by_data}))
-        )
+        twin = round_trip(recipe).build_model(json.loads(json.dumps(model.fixed_arguments())))
         for argument in inspect.signature(MODELS[name]).parameters:
             assert getattr(twin, argument) == getattr(model, argument)
             assert type(getattr(twin, argument)) is type(getattr(model, argument))

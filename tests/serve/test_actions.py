@@ -11,7 +11,7 @@ from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, Losses, Model
 from disentwine.data import Arrays, Pendulum
 from disentwine.errors import UsageError
-from disentwine.serve.actions import actions_of, apply, retrieve, step
+from disentwine.serve.actions import actions_of, apply, factor_grid, retrieve
 from disentwine.serve.loaded_run import EncodedImage, LoadedRun
 from disentwine.serve.uploads import Uploads, data_url
 
@@ -105,11 +105,11 @@ def test_grids_step_by_the_values_that_occur() -> None:
         names=["size"],
         kinds={"size": "ordinal"},
     )
-    after = step(tens, np.array([20.0]), "+size")
-    assert after is not None
-    assert after.tolist() == [40.0]
-    assert step(tens, np.array([40.0]), "+size") is None
-    assert step(tens, np.array([20.0]), "+weight") is None
+    grid = factor_grid(tens)
+    assert grid is not None
+    assert [row.tolist() for row in grid.rows_after(np.array([20.0]), ["+size"])] == [[40.0]]
+    assert grid.rows_after(np.array([40.0]), ["+size", "-size"]) == []
+    assert grid.rows_after(np.array([20.0]), ["+weight"]) == []
 
 
 def thorough_truth(dataset: Dataset, row: np.ndarray, action: str) -> tuple[Any, Any]:
@@ -172,7 +172,7 @@ def test_the_table_is_looked_through_once(bars: Arrays, monkeypatch: pytest.Monk
 
 def test_continuous_factors_have_no_steps() -> None:
     pendulum = Pendulum(size=32)
-    assert step(pendulum, pendulum.factors[0], "+light_angle") is None
+    assert factor_grid(pendulum) is None
 
 
 def test_the_likeliest_action_comes_first(loaded_run: LoadedRun) -> None:

@@ -1,4 +1,4 @@
-"""A model that intervenes in a way of its own, and whose data are not at hand."""
+"""A model that intervenes in a way of its own, and whose data are not available."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from disentwine.causal.concepts import Concept, ConceptSpec
 from disentwine.causal.graph import Graph
 from disentwine.core.capabilities import Abducts, Intervenes
 from disentwine.core.dataset import Factor
@@ -24,7 +25,9 @@ class Lamp(Model):
 
     image_shape = (4, 4, 1)
     concept_names = ("light", "heat")
-    label_mean, label_scale = (100.0, 20.0), (50.0, 5.0)
+    concept_spec = ConceptSpec(
+        (Concept("light", mean=100.0, std=50.0), Concept("heat", mean=20.0, std=5.0))
+    )
     graph = Graph.from_edges(concept_names, [("light", "heat")])
 
     def __init__(self) -> None:
@@ -63,6 +66,9 @@ def test_it_intervenes_without_abducting(loaded_run: LoadedRun) -> None:
     assert answer.image == data_url(np.full((4, 4, 1), 150, np.uint8))
     assert answer.affected == ["heat"]
     assert answer.truth is None
+    assert answer.outside_range == []
+    beyond = explore.intervene(loaded_run, encoded, {"light": 230.0})
+    assert beyond.outside_range == ["light"]
     assert explore.intervene(loaded_run, encoded, {"heat": 1.0}).removed_edges == [
         ("light", "heat")
     ]
@@ -70,7 +76,7 @@ def test_it_intervenes_without_abducting(loaded_run: LoadedRun) -> None:
 
 def test_without_data_only_sent_pictures_can_be_looked_at(loaded_run: LoadedRun) -> None:
     assert explore.thumbnails(loaded_run, 0, 10) == []
-    with pytest.raises(MissingError, match="not at hand"):
+    with pytest.raises(MissingError, match="not available"):
         loaded_run.encode("t-0", Uploads().read)
     light = loaded_run.concepts[0]
     assert (light.low, light.high, light.unit) == (0.0, 200.0, "")
@@ -82,7 +88,12 @@ def test_without_data_only_sent_pictures_can_be_looked_at(loaded_run: LoadedRun)
 class Switch(Lamp):
     """Its light is one of three, and it remembers so."""
 
-    label_values = (("off", "dim", "bright"), (3.0, 40.0))
+    concept_spec = ConceptSpec(
+        (
+            Concept("light", "categorical", values=("off", "dim", "bright")),
+            Concept("heat", values=(3.0, 40.0)),
+        )
+    )
 
 
 def test_what_the_model_remembers_of_its_labels_stands_in_for_the_data() -> None:
@@ -107,7 +118,7 @@ def test_a_number_that_is_no_category_is_refused(dataset: str, value: float) -> 
     loaded_run = LoadedRun(Switch(), lamps if dataset == "at hand" else None, 1)
     encoded = EncodedImage(loaded_run.model, np.zeros((4, 4, 1), np.uint8))
     assert explore.intervene(loaded_run, encoded, {"light": 2.0}).affected == ["heat"]
-    with pytest.raises(UsageError, match=r"no category; .* from 0 \(off\) to 2 \(bright\)"):
+    with pytest.raises(UsageError, match="one of off, dim, bright, or its number from 0 to 2; got"):
         explore.intervene(loaded_run, encoded, {"light": value})
 
 

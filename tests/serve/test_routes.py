@@ -148,7 +148,7 @@ def test_single_concepts_are_traversed_with_all_others_held(
     codes, values = run.model.represent(factual), run.model.concepts(factual)
     body = {"image": "t-0", "latents": {"1": float(codes[1]) + 1}}
     answer = client.post(f"{causal}/traverse", json=body).json()
-    values[1] += run.model.label_scale[1]
+    values[1] += run.model.concept_spec.concepts[1].std
     held = dict(zip(run.model.concept_names, values.tolist(), strict=True))
     found, expected = picture(answer["image"]), run.model.do(factual, held)
     assert np.abs(found.astype(int) - expected).max() <= 1
@@ -203,7 +203,7 @@ def test_a_picture_is_sent_and_moved(client: TestClient, ids: dict[str, str], ru
         ("causal/do", {"image": "t-0", "do": {"light_angle": 1e5}}, 422, "training range"),
         ("causal/do", {"image": "t-0", "do": {"light_angle": "6"}}, 422, "do.light_angle"),
         ("causal/do", {"image": "t-9999"}, 404, "t-0 to t-"),
-        ("causal/do", {"image": "u-gone"}, 404, "send it again"),
+        ("causal/do", {"image": "u-gone"}, 404, "upload it again"),
         ("causal/do", {"image": "t-0", "doo": {}}, 422, "doo"),
         ("causal/sweep", {"image": "t-0", "concept": "x"}, 422, "no concept"),
         ("causal/sweep", {"image": "t-0", "concept": "light_angle", "count": 16}, 422, "count"),

@@ -1,10 +1,10 @@
-"""What a data set's labels decide about a model: concepts, their units, and what causes what."""
+"""Concepts of a causal model, and what training labels decide about them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,46 +13,193 @@ from disentwine.causal.discovery import FEWEST_ROWS, checked_labels, discover
 from disentwine.causal.graph import Edge, Graph
 from disentwine.causal.notears import discover_notears
 from disentwine.core.dataset import Dataset
-from disentwine.core.types import FloatArray
+from disentwine.core.interventions import (
+    Counterfactual,
+    Intervention,
+    OutOfRange,
+    Position,
+    category_names,
+    range_position,
+)
+from disentwine.core.types import FloatArray, Kind
 from disentwine.errors import DataError, UsageError
 
-COARSEST = 1e5
-"""Deviations that labels may lie away from zero: a float32 has seven digits."""
+if TYPE_CHECKING:
+    from disentwine.core.capabilities import Intervenes
 
-MOST_LEVELS = 8
-"""Values of an effect that count as few: a learnt density of noise could put a peak on each of them."""
+MOST_OFFSET = 1e5
+"""Standard deviations that labels may lie away from zero: a float32 has seven digits."""
+
+MOST_DISCRETE = 8
+"""Most values of an effect that has a categorical mechanism."""
 
 Discovery = Literal["independence", "least-squares"]
 
 
-def label_arguments(dataset: Dataset, *, needed_by: str) -> dict[str, Any]:
-    """Image shape, and names, means and standard deviations of the labels, as constructors take them.
+@dataclass(frozen=True)
+class Concept:
+    """A labelled variable of a causal model.
 
     Arguments:
-        dataset: its training labels count; some may be missing.
-        needed_by: who learns from them, for the error where there are none.
+        name: of the label.
+        kind: how its values compare.
+        unit: the unit of its values.
+        mean: of the training labels.
+        std: their standard deviation.
+        values: the names of its categories, or its least and greatest training label; none if unknown,
+            as of runs of early versions.
+
+    >>> light = Concept("light_angle", unit="degrees", mean=92.7, std=22.6, values=(54.0, 132.3))
+    >>> [light.position(angle) for angle in (60, 150, 2000)]
+    ['seen', 'beyond', 'absurd']
     """
-    labels = dataset.factors[dataset.split["train"]]
-    if not np.isfinite(labels).any():
-        raise DataError(f"{needed_by} learns concepts from labels: give the data set some")
-    for name, column in zip(dataset.names, labels.T, strict=True):
-        if len(np.unique(column[np.isfinite(column)])) < 2:
-            raise DataError(
-                f"{needed_by}: '{name}' has fewer than two different values among the training "
-                f"labels; label more images, or leave it out"
+
+    name: str
+    kind: Kind = "continuous"
+    unit: str = ""
+    mean: float = 0.0
+    std: float = 1.0
+    values: tuple[float | str, ...] = ()
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The names of its categories; none where values are numbers."""
+        return category_names(self.values)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Least and greatest training label, or number of a category; mean ± 2 standard deviations
+        where no values are known."""
+        if self.categories:
+            return 0.0, len(self.categories) - 1.0
+        if self.values:
+            return float(self.values[0]), float(self.values[-1])
+        return self.mean - 2 * self.std, self.mean + 2 * self.std
+
+    def position(self, value: float) -> Position:
+        """Whether training labels cover a value: "seen", "beyond" or "absurd"."""
+        return range_position(value, *self.range)
+
+    def in_words(self, value: float) -> str:
+        """The name of a category, or the number.
+
+        >>> colour = Concept("colour", "categorical", values=("red", "blue"))
+        >>> colour.in_words(1.0), colour.in_words(0.5)
+        ('blue', '0.5')
+        """
+        names = {float(i): name for i, name in enumerate(self.categories)}
+        return names.get(round(float(value), 4), f"{value:.4g}")
+
+
+@dataclass(frozen=True)
+class ConceptSpec:
+    """The concepts of a causal model, in the order of its labels.
+
+    Arguments:
+        concepts: one for each column of the labels.
+
+    >>> from disentwine.data import Pendulum
+    >>> ConceptSpec.from_dataset(Pendulum(size=32)).concepts[1].range
+    (54.0, 132.3)
+    """
+
+    concepts: tuple[Concept, ...]
+
+    @classmethod
+    def from_dataset(cls, dataset: Dataset, *, needed_by: str = "the model") -> ConceptSpec:
+        """The concepts of a data set's factors, from its training labels.
+
+        Arguments:
+            dataset: some labels may be missing.
+            needed_by: who learns from them, for errors.
+        """
+        labels = dataset.factors[dataset.split["train"]]
+        if not np.isfinite(labels).any():
+            raise DataError(f"{needed_by} learns concepts from labels: give the data set some")
+        for name, column in zip(dataset.names, labels.T, strict=True):
+            if len(np.unique(column[np.isfinite(column)])) < 2:
+                raise DataError(
+                    f"{needed_by}: '{name}' has fewer than two different values among the training "
+                    f"labels; label more images, or leave it out"
+                )
+            centre, spread = np.nanmean(column), np.nanstd(column)
+            if abs(centre) > MOST_OFFSET * spread:
+                raise DataError(
+                    f"{needed_by}: '{name}' varies by {spread:.3g} around {centre:.6g}, which numbers of "
+                    f"single precision cannot tell apart; subtract {centre:.6g} from it"
+                )
+        statistics = (np.nanmean, np.nanstd, np.nanmin, np.nanmax)
+        columns = zip(*(f(labels, axis=0).tolist() for f in statistics), strict=True)
+        return cls(
+            tuple(
+                Concept(
+                    factor.name,
+                    factor.kind,
+                    factor.unit,
+                    mean,
+                    std,
+                    category_names(factor.values) or (least, most),
+                )
+                for factor, (mean, std, least, most) in zip(dataset.spec, columns, strict=True)
             )
-        centre, spread = np.nanmean(column), np.nanstd(column)
-        if abs(centre) > COARSEST * spread:
-            raise DataError(
-                f"{needed_by}: '{name}' varies by {spread:.3g} around {centre:.6g}, which numbers of "
-                f"single precision cannot tell apart; subtract {centre:.6g} from it"
-            )
-    return {
-        "image_shape": dataset.image_shape,
-        "concept_names": dataset.names,
-        "label_mean": tuple(np.nanmean(labels, axis=0).tolist()),
-        "label_scale": tuple(np.nanstd(labels, axis=0).tolist()),
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the concepts are called."""
+        return tuple(concept.name for concept in self.concepts)
+
+    def outside_range(self, numbers: Mapping[int, FloatArray]) -> tuple[OutOfRange, ...]:
+        """For each concept its value furthest outside the training range, unless labels cover it.
+
+        Arguments:
+            numbers: (n,) values by the index of each concept that is set.
+
+        >>> spec = ConceptSpec((Concept("height", values=(2.0, 8.0)),))
+        >>> print(*spec.outside_range({0: np.array([5.0, 9.0, 20.0])}))
+        height=20 (2 to 8)
+        """
+        found = []
+        for i, new in numbers.items():
+            concept, (low, high) = self.concepts[i], self.concepts[i].range
+            if concept.categories or not len(new):
+                continue
+            value = float(new[np.maximum(low - new, new - high).argmax()])
+            if (position := concept.position(value)) != "seen":
+                found.append(OutOfRange(concept.name, value, low, high, position))
+        return tuple(found)
+
+
+def concept_spec_of(model: Intervenes) -> ConceptSpec:
+    """The concepts of a model, or their names alone where it has no `concept_spec`."""
+    found: ConceptSpec | None = getattr(model, "concept_spec", None)
+    return found or ConceptSpec(tuple(map(Concept, model.concept_names)))
+
+
+def counterfactual_of(model: Intervenes, x: Any, intervention: Intervention) -> Counterfactual:
+    """The counterfactual of a model; by `do` and `concepts` where it has no method `counterfactual`.
+
+    Arguments:
+        model: one that *intervenes*.
+        x: images, in a form that the model takes.
+        intervention: on its concepts.
+    """
+    if hasattr(model, "counterfactual"):
+        found: Counterfactual = model.counterfactual(x, intervention)
+        return found
+    before = np.asarray(model.concepts(x), dtype=np.float64)
+    numbers = intervention.resolve(len(np.atleast_2d(before)), lambda: before)
+    values = {
+        model.concept_names[i]: new if before.ndim == 2 else new[0] for i, new in numbers.items()
     }
+    images = model.do(x, values)
+    return Counterfactual(
+        images,
+        before,
+        np.asarray(model.concepts(images), dtype=np.float64),
+        affected=model.graph.affected_by(intervention.names),
+        beyond=concept_spec_of(model).outside_range(numbers),
+    )
 
 
 def complete_labels(dataset: Dataset) -> FloatArray:
@@ -61,28 +208,28 @@ def complete_labels(dataset: Dataset) -> FloatArray:
     return labels[np.isfinite(labels).all(axis=1)]
 
 
-def effect_levels(dataset: Dataset, graph: Graph) -> tuple[tuple[float, ...], ...]:
-    """For each concept its values, where it is an effect that has few or is a category; none elsewhere.
+def discrete_values(dataset: Dataset, graph: Graph) -> tuple[tuple[float, ...], ...]:
+    """The values of each concept that is an effect and has few of them or is categorical; none of others.
 
     Arguments:
-        dataset: its training labels count.
-        graph: what is an effect.
+        dataset: its training labels are read.
+        graph: whose effects are meant.
     """
     values = [tuple(np.unique(column).tolist()) for column in complete_labels(dataset).T]
     return tuple(
         found
         if graph.parents(factor.name)
-        and (len(found) <= MOST_LEVELS or factor.kind == "categorical")
+        and (len(found) <= MOST_DISCRETE or factor.kind == "categorical")
         else ()
         for factor, found in zip(dataset.spec, values, strict=True)
     )
 
 
 def enough_labels(dataset: Dataset, *, to_learn: str, otherwise: str = "") -> FloatArray:
-    """The same rows, or an error where they are too few.
+    """The rows of `complete_labels`, or an error where they are too few.
 
     Arguments:
-        dataset: its training labels count.
+        dataset: its training labels are read.
         to_learn: what they are needed for.
         otherwise: what can be done beside labelling more images.
     """
@@ -101,12 +248,12 @@ def learn_graph(
     knowledge: Knowledge = NOTHING,
     discovery: Discovery = "independence",
 ) -> Graph:
-    """The graph of these edges where all are known, else the one that training labels tell.
+    """The graph of the given edges, or one learnt from the training labels.
 
     Arguments:
-        dataset: its training labels count.
-        edges: all (cause, effect) pairs.
-        knowledge: what else is known beforehand.
+        dataset: its training labels are read.
+        edges: all (cause, effect) pairs, where they are known.
+        knowledge: prior knowledge of the graph.
         discovery: "independence" by `discover`, "least-squares" by `discover_notears`.
     """
     if not isinstance(knowledge, Knowledge):

@@ -1,4 +1,4 @@
-"""A directed acyclic graph over named concepts, that cannot be changed nor made cyclic."""
+"""Immutable directed acyclic graph over named concepts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Edge = tuple[str, str]
 
 
 class Graph:
-    """Causes point to effects; every edge has a weight and, where it was learnt, a confidence.
+    """Directed acyclic graph; edges have a weight and, where they were learnt, a confidence.
 
     Arguments:
         names: of the nodes.
         weights: (k, k) strength of the edge from row (cause) to column (effect), 0 for no edge.
-        confidence: (k, k) how sure each edge is, 0..1, also of edges that were not chosen.
+        confidence: (k, k) from 0 to 1, also of edges that were not chosen.
 
     >>> graph = Graph.from_edges(("ball", "height", "flow"), [("ball", "height"), ("height", "flow")])
     >>> graph
@@ -49,16 +49,16 @@ class Graph:
 
     @classmethod
     def from_edges(cls, names: Sequence[str], edges: Iterable[Edge]) -> Graph:
-        """The graph of these edges, each of weight 1."""
+        """A graph of edges of weight 1."""
         return cls(names, edge_matrix(_checked_names(names), edges, "edges").astype(np.float64))
 
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph, names: Sequence[str] | None = None) -> Graph:
-        """The same graph; the edges' attributes "weight" (else 1) and "confidence" are kept.
+        """A graph with the edges' attributes "weight" (1 by default) and "confidence".
 
         Arguments:
-            graph: of strings as nodes.
-            names: the order of the nodes, by default the one they were added in.
+            graph: its nodes are strings.
+            names: the order of the nodes, by default that of `graph`.
         """
         nodes = _checked_names(list(graph.nodes) if names is None else names)
         if set(nodes) != set(graph.nodes):
@@ -84,7 +84,7 @@ class Graph:
         return cls(fields["names"], fields["weights"], fields.get("confidence"))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain lists and numbers: "names", "weights" and "confidence" (None where unknown)."""
+        """Lists of "names", "weights" and "confidence" (None if unknown)."""
         confidence = None if self._confidence is None else self._confidence.tolist()
         return {
             "names": list(self._names),
@@ -93,7 +93,7 @@ class Graph:
         }
 
     def to_networkx(self) -> nx.DiGraph:
-        """The same graph with "weight" and "confidence" as attributes of its edges."""
+        """A networkx graph with "weight" and "confidence" as attributes of its edges."""
         graph = nx.DiGraph()
         graph.add_nodes_from(self._names)
         for cause, effect in self.edges:
@@ -115,7 +115,7 @@ class Graph:
 
     @property
     def confidence(self) -> FloatArray | None:
-        """(k, k) confidence [cause, effect], read only; None where nothing is known about it."""
+        """(k, k) confidence [cause, effect], read only; None if unknown."""
         return self._confidence
 
     @cached_property
@@ -142,24 +142,36 @@ class Graph:
         return tuple(self._names[i] for i in np.flatnonzero(causes))
 
     def descendants(self, name: str) -> tuple[str, ...]:
-        """All that an intervention on a node can move, causes first."""
+        """All effects of a node, direct and indirect, causes first."""
         column_index(self._names, name)
         below = nx.descendants(self.to_networkx(), name)
         return tuple(node for node in self.order if node in below)
 
-    def affected_by(self, held: Iterable[str]) -> tuple[str, ...]:
-        """All that interventions on several nodes move, causes first: what is held follows nothing.
+    def affected_by(self, interventions: Iterable[str]) -> tuple[str, ...]:
+        """All nodes that change under an intervention on several nodes, causes first.
 
         >>> chain = Graph.from_edges(("a", "b", "c"), [("a", "b"), ("b", "c")])
         >>> chain.affected_by(["a"]), chain.affected_by(["a", "b"])
         (('b', 'c'), ('c',))
         """
-        held = set(held)
-        moved = set(held)
-        for node in self.order:
-            if moved & set(self.parents(node)):
-                moved.add(node)
-        return tuple(node for node in self.order if node in moved - held)
+        fixed = [self._names.index(name) for name in interventions if name in self._names]
+        changed = np.zeros(len(self._names), dtype=bool)
+        changed[fixed] = True
+        order = [self._names.index(name) for name in self.order]
+        for node in order:
+            changed[node] |= (self.adjacency[:, node] & changed).any()
+        changed[fixed] = False
+        return tuple(self._names[node] for node in order if changed[node])
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Lets a checkpoint's JSON stand for a graph among constructor arguments."""
+        from pydantic_core import core_schema
+
+        def parse(value: Any) -> Graph:
+            return value if isinstance(value, Graph) else cls.from_json(value)
+
+        return core_schema.no_info_plain_validator_function(parse)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graph) and self.to_json() == other.to_json()

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
+from disentwine.core.interventions import Intervention
 from disentwine.core.model import Batch, Losses
 from disentwine.core.types import Do
 
@@ -64,7 +65,7 @@ class Intervenes(Protocol):
         ...
 
     def do(self, x: Any, do: Do | None = None, **values: Any) -> Any:
-        """The counterfactual image under an intervention."""
+        """Counterfactual images under an intervention."""
         ...
 
 
@@ -76,15 +77,15 @@ class Abducts(Protocol):
         """The latents inferred from images, exogenous noise included."""
         ...
 
-    def intervene(self, latents: Any, do: Do) -> Any:
-        """The latents after an intervention, in the labels' own units, with descendants recomputed."""
+    def intervene(self, latents: Any, intervention: Intervention | Do) -> Any:
+        """The latents under an intervention, in the labels' own units, with descendants recomputed."""
         ...
 
     def read(self, latents: Any) -> Tensor:
         """The value of each concept, (n, k), in the labels' own units."""
         ...
 
-    def paint(self, latents: Any) -> Tensor:
+    def decode_latents(self, latents: Any) -> Tensor:
         """Images (n, channels, height, width) in [0, 1]."""
         ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, is_dataclass
 from types import MappingProxyType
 from typing import (
     Any,
@@ -157,7 +158,8 @@ CALLED_BY_USERS = [
 CALLED_BY_TRAINING = frozenset(
     (
         *("betas", "build", "check_fits", "check_options", "check_training", "data_arguments"),
-        *("fixed_by_data", "initialise_from", "not_in_weights", "training_plan"),
+        *("fixed_arguments", "fixed_by_data", "initialise_from", "not_in_weights"),
+        "training_plan",
     )
 )
 
@@ -222,8 +224,16 @@ class Model(nn.Module, ABC):
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments named in `fixed_by_data`, as JSON has them, read from a data set."""
+        """The arguments named in `fixed_by_data`, read from a data set."""
         return {"image_shape": dataset.image_shape}
+
+    def fixed_arguments(self) -> dict[str, Any]:
+        """The arguments named in `fixed_by_data` as JSON, for checkpoints."""
+        fixed = {name: getattr(self, name) for name in self.fixed_by_data}
+        return {
+            name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+            for name, value in fixed.items()
+        }
 
     def check_fits(self, dataset: Dataset) -> None:
         """Refuse a data set of other images or concepts than the model was built for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +12,8 @@ from disentwine.core.types import FloatArray, IndexArray
 from disentwine.errors import UsageError
 
 MOST_COMBINATIONS = 2**62
+
+SIGNS = {"+": 1, "-": -1}
 
 
 class FactorGrid:
@@ -34,6 +37,7 @@ class FactorGrid:
     """
 
     def __init__(self, dataset: Dataset) -> None:
+        self.names = dataset.names
         self.grids = _grids(dataset)
         self.columns = list(self.grids)
         self.cyclic = [dataset.is_cyclic(c) and len(g) > 2 for c, g in self.grids.items()]
@@ -120,6 +124,29 @@ class FactorGrid:
         after = row.copy()
         after[factor] = self.grids[factor][place]
         return after
+
+    def rows_after(self, row: FloatArray, actions: Sequence[str]) -> list[FloatArray]:
+        """Rows of the factor table after each of some actions, up to one that leads beyond a grid.
+
+        Arguments:
+            row: of the factor table, to start from.
+            actions: "+name" or "-name", one after the other.
+
+        >>> from disentwine.testing import small_grid
+        >>> FactorGrid(small_grid((8, 8, 1))).rows_after(np.array([2.0, 6.0]), ["+colour", "+colour"])
+        [array([2., 7.])]
+        """
+        rows = []
+        for action in actions:
+            sign, name = action[:1], action[1:]
+            if sign not in SIGNS or name not in self.names:
+                break
+            after = self.step(row, self.names.index(name), SIGNS[sign])
+            if after is None:
+                break
+            row = after
+            rows.append(row)
+        return rows
 
     def matching(self, row: FloatArray) -> IndexArray:
         """The images whose grid and fixed factors equal those of a row of the factor table.

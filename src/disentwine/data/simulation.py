@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import networkx as nx
 import numpy as np
 
-from disentwine.core.dataset import Dataset, Images, Simulates, Simulation, column_index
+from disentwine.core.dataset import Dataset, Factor, Images, Simulates, Simulation
+from disentwine.core.interventions import Intervention
 from disentwine.core.types import Do, FloatArray, IndexArray
 from disentwine.errors import UsageError
 
@@ -19,7 +20,7 @@ Mechanism = Callable[[Mapping[str, FloatArray]], FloatArray]
 
 def counterfactual(
     factors: FloatArray,
-    names: tuple[str, ...],
+    spec: Sequence[Factor],
     graph: nx.DiGraph,
     mechanisms: Mapping[str, Mechanism],
     do: Do | None,
@@ -33,35 +34,26 @@ def counterfactual(
 
     Arguments:
         factors: (n, k) the table as observed; it is not changed.
-        names: the name of each column.
+        spec: the factor of each column.
         graph: causes point to effects.
         mechanisms: $f_i$ for each factor that has causes.
         do: the intervention.
 
     >>> graph = nx.DiGraph([("cause", "effect")])
     >>> twice = {"effect": lambda x: 2 * x["cause"]}
-    >>> counterfactual(np.array([[1.0, 2.5]]), ("cause", "effect"), graph, twice, {"cause": 3.0})
+    >>> spec = Factor("cause"), Factor("effect")
+    >>> counterfactual(np.array([[1.0, 2.5]]), spec, graph, twice, {"cause": 3.0})
     array([[3. , 6.5]])
     """
-    do = do or {}
+    names = [factor.name for factor in spec]
     before = {name: factors[:, i] for i, name in enumerate(names)}
-    after = dict(before)
-    for name, value in do.items():
-        column_index(names, name)
-        asked = value(before[name]) if callable(value) else value
-        try:
-            new = np.asarray(asked, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise UsageError(f"do: '{name}' needs a number, got {asked!r}") from None
-        if new.ndim and new.shape != before[name].shape:
-            raise UsageError(
-                f"do: '{name}' has {new.shape} values for {len(factors)} images; give one or one each"
-            )
-        if not np.isfinite(new).all():
-            raise UsageError(f"do: '{name}' must be a finite number, got {value}")
-        after[name] = np.broadcast_to(new, before[name].shape)
+    intervention = Intervention.parse(do or {}, spec, kind="factor")
+    numbers = intervention.resolve(len(factors), lambda: factors)
+    after = before | {names[i]: values for i, values in numbers.items()}
     for name in nx.topological_sort(graph):
-        if name in do or all(after[cause] is before[cause] for cause in graph.predecessors(name)):
+        if name in intervention.names or all(
+            after[cause] is before[cause] for cause in graph.predecessors(name)
+        ):
             continue
         f = mechanisms[name]
         after[name] = f(after) + (before[name] - f(before))

@@ -1,4 +1,4 @@
-"""Levenberg-Marquardt least squares per row; leaky decoder, background, Jacobian singular values."""
+"""Levenberg-Marquardt least squares, injective decoders, and singular values of Jacobians."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from disentwine.nn.encoders import ImageShape
 
 STEP = 0.01
-"""Of the differences that slopes are taken from: finer than what is read, coarser than rounding errors."""
+"""Step of finite differences: finer than encoders resolve, coarser than rounding errors."""
 
 
 @torch.no_grad()
@@ -21,19 +21,19 @@ def least_squares(
     spread: Tensor,
     iterations: int,
 ) -> Tensor:
-    r"""$\arg\min_n \tfrac12 \|r(n)\|^2 + \tfrac12 \sum_i (n_i - n_i^0)^2 / s_i^2$ of each row, by
-    Levenberg and Marquardt: $n \leftarrow n + (J^\top J + \mu D)^{-1} (-J^\top r - (n - n^0)/s^2)$ with
+    r"""Least squares $\arg\min_n \tfrac12 \|r(n)\|^2 + \tfrac12 \sum_i (n_i - n_i^0)^2 / s_i^2$ of each
+    row by Levenberg-Marquardt: $n \leftarrow n + (J^\top J + \mu D)^{-1} (-J^\top r - (n - n^0)/s^2)$,
     $D = \mathrm{diag}(J^\top J) + 1/s^2$.
 
-    A step that does not make a row's sum smaller is not taken, and the next one of it is shorter.
+    A step that does not decrease a row's sum is rejected, and the next one is shorter.
 
     Reference: An Algorithm for Least-Squares Estimation of Nonlinear Parameters, D. Marquardt, 1963.
 
     Arguments:
-        residuals: r of rows (n, d), (n, m); each of its own row alone.
+        residuals: r of rows (n, d), (n, m); rows are independent.
         start: $n^0$ (n, d).
-        spread: s (d,), how far from the start a solution is expected.
-        iterations: steps to try.
+        spread: s (d,), expected distance of a solution from the start.
+        iterations: number of steps.
 
     >>> least_squares(lambda n: 100 * (n**2 - 4), torch.ones(1, 1), spread=torch.ones(1), iterations=20)
     tensor([[2.0000]])
@@ -67,7 +67,7 @@ SLOPE = 0.2
 
 
 class OverBackground(nn.Module):
-    r"""$\sigma(x + b)$: brightness from logits beside those of a picture b that all images share.
+    r"""$\sigma(x + b)$: pixels from logits x and the logits b of a background that all images share.
 
     Arguments:
         image_shape: (height, width, channels).
@@ -86,7 +86,7 @@ class OverBackground(nn.Module):
 
 
 def leaky(network: nn.Module, slope: float = SLOPE) -> nn.Sequential:
-    """The same layers in a row with leaky rectifiers, which lose nothing, for those that cut off.
+    """The same layers with leaky (injective) rectifiers in place of rectifiers.
 
     >>> leaky(nn.Sequential(nn.Linear(2, 3), nn.ReLU()))[1]
     LeakyReLU(negative_slope=0.2)
@@ -96,14 +96,14 @@ def leaky(network: nn.Module, slope: float = SLOPE) -> nn.Sequential:
 
 
 def smallest_singular_values(g: nn.Module, z: Tensor) -> Tensor:
-    r"""The least $\|J v\|$ over directions $\|v\| = 1$, J being the Jacobian of g at each code: 0 where
-    some direction of the code does not show in the image.
+    r"""Smallest singular value $\min_{\|v\| = 1} \|J v\|$ of the Jacobian J of g at each row of z: 0 where
+    some direction of the latents does not affect the image.
 
-    Columns of J are found a direction at a time, which costs a few passes each, and not one a pixel.
+    Columns of J are computed one direction at a time, at a few passes each.
 
     Arguments:
-        g: images of codes, each of its own code alone.
-        z: (n, d) codes.
+        g: images of latents; rows are independent.
+        z: (n, d) latents.
 
     Returns:
         (n,).
@@ -115,7 +115,7 @@ def smallest_singular_values(g: nn.Module, z: Tensor) -> Tensor:
         z = z.detach().requires_grad_()
         x: Tensor = g(z)
         w = torch.zeros_like(x, requires_grad=True)
-        # J^T w is linear in w, so that its own derivative in the direction v is J v.
+        # J^T w is linear in w, so its derivative in the direction v is J v.
         (pulled,) = torch.autograd.grad(x, z, w, create_graph=True)
         columns = [
             torch.autograd.grad(pulled, w, v.expand_as(z), retain_graph=True)[0].flatten(1)

@@ -1,8 +1,9 @@
-"""Decoders in layers: each paints colour and opacity from its own few concepts."""
+"""Decoders in image layers: colour and opacity of each layer from its own concepts."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -12,8 +13,8 @@ from disentwine.nn.encoders import ImageShape, Sum
 
 
 def fourier_features(t: Tensor, frequencies: int) -> Tensor:
-    r"""t itself, and $\sin(2^j \pi t / 4), \cos(2^j \pi t / 4)$: networks learn slow functions of these
-    that are fast functions of t.
+    r"""Fourier features: t, $\sin(2^j \pi t / 4)$ and $\cos(2^j \pi t / 4)$. Smooth functions of them are
+    fast functions of t.
 
     >>> fourier_features(torch.zeros(5, 2), 3).shape
     torch.Size([5, 14])
@@ -23,18 +24,18 @@ def fourier_features(t: Tensor, frequencies: int) -> Tensor:
 
 
 class PixelwiseDecoder(nn.Module):
-    r"""One layer of an image: $o_p = b_p + \sum_j W_{pj} h_j(w_j \cdot z)$ for each pixel p, its first
-    channels being colour and the last opacity (before `ramp`).
+    r"""Image layer $o_p = b_p + \sum_j W_{pj} h_j(w_j \cdot z)$ for each pixel p; the first channels are
+    colour and the last is opacity (before `coverage_ramp`).
 
-    Each $h_j$ sees the concepts along one learnt direction only. Where directions were seen
-    apart, the sum also holds for combinations that never occurred together: the two ends of a bar can
-    be moved apart though they always moved together.
+    Each $h_j$ depends on the concepts along one learnt direction. The sum extrapolates to new
+    combinations of directions: both ends of a bar can be moved apart although they moved together in
+    training.
 
     Arguments:
-        concepts: how many numbers the layer is painted from; it has as many directions.
+        concepts: number of concepts, and of directions.
         image_shape: (height, width, channels).
         hidden: units of each $h_j$.
-        frequencies: of the features of each direction.
+        frequencies: Fourier frequencies of each direction.
     """
 
     def __init__(
@@ -57,16 +58,16 @@ class PixelwiseDecoder(nn.Module):
     def forward(self, z: Tensor) -> Tensor:
         """Logits (n, channels + 1, height, width) of concepts (n, d)."""
         t = z @ self.directions.T
-        seen = [
+        hidden = [
             h(fourier_features(t[:, j : j + 1], self.frequencies)) for j, h in enumerate(self.h)
         ]
         height, width, channels = self.image_shape
-        painted: Tensor = self.out(torch.cat(seen, dim=1))
-        return painted.view(len(z), channels + 1, height, width)
+        logits: Tensor = self.out(torch.cat(hidden, dim=1))
+        return logits.view(len(z), channels + 1, height, width)
 
 
 def _oblique(d: int) -> Tensor:
-    """(d, d) orthonormal directions, each of which sees all axes alike: those of a cosine transform."""
+    """(d, d) orthonormal directions of the discrete cosine transform, none along an axis."""
     j, i = torch.meshgrid(torch.arange(d), torch.arange(d), indexing="ij")
     waves = torch.cos(math.pi * j * (i + 0.5) / d)
     directions: Tensor = waves / waves.norm(dim=1, keepdim=True)
@@ -74,21 +75,21 @@ def _oblique(d: int) -> Tensor:
 
 
 class EdgeDecoder(nn.Module):
-    r"""One layer of an image in moving edges: $o_p = r_y + c_x + \sum_m W_m\,
-    \sigma(g_m (n_m \cdot p - a_m \cdot z - b_m))$ for the pixel p = (x, y), its first channels being colour
-    and the last opacity (before `ramp`).
+    r"""Image layer of moving edges: $o_p = r_y + c_x + \sum_m W_m\,
+    \sigma(g_m (n_m \cdot p - a_m \cdot z - b_m))$ for the pixel p = (x, y); the first channels are colour
+    and the last is opacity (before `coverage_ramp`).
 
     Each edge is a straight line that concepts shift. All pixels share the edges and their weights $W_m$,
-    so that what was learnt of an edge holds wherever it goes: a shadow can be moved and stretched to
-    where it never fell.
+    so an edge looks the same everywhere: a shadow can be moved and stretched to where it was in no
+    training image.
 
     Arguments:
-        concepts: how many numbers the layer is painted from.
+        concepts: number of concepts.
         image_shape: (height, width, channels).
-        edges: how many.
+        edges: number of edges.
     """
 
-    # Adam moves every number at one pace; positions and weights of edges have further to go.
+    # Adam updates all parameters at one rate; positions and weights of edges have larger ranges.
     PACE = 3.0
     points: Tensor
 
@@ -115,27 +116,26 @@ class EdgeDecoder(nn.Module):
         distance = (self.points @ self.normals)[None] - (z @ self.shifts + self.offsets)[:, None]
         edges = torch.sigmoid(pace * distance * torch.exp(pace * self.log_gains))
         height, width, channels = self.image_shape
-        painted = (pace * (edges @ self.weights)).view(len(z), height, width, channels + 1)
-        return painted.permute(0, 3, 1, 2) + pace * (self.rows + self.columns)
+        logits = (pace * (edges @ self.weights)).view(len(z), height, width, channels + 1)
+        return logits.permute(0, 3, 1, 2) + pace * (self.rows + self.columns)
 
 
 class FieldDecoder(nn.Module):
-    r"""One layer of an image as a field: $o(p) = f(\gamma(\tilde p_1), \gamma(\tilde p_2), \ldots, z)$ for
-    the pixel p = (x, y), f a network, $\gamma$ slow waves, and $\tilde p_j = e^{s_j(z)} \circ (p - b_j(z))$
-    the place as seen from frames that concepts move and stretch; its first channels are colour and the
-    last opacity (before `ramp`).
+    r"""Image layer as a neural field: $o(p) = f(\gamma(\tilde p_1), \gamma(\tilde p_2), \ldots, z)$ for
+    the pixel p = (x, y), with a network f, Fourier features $\gamma$, and coordinates
+    $\tilde p_j = e^{s_j(z)} \circ (p - b_j(z))$ in frames that concepts shift and scale; the first
+    channels are colour and the last is opacity (before `coverage_ramp`).
 
-    All pixels share the network. In a frame of its own a shape looks the same wherever it is and however
-    wide and high, so that a jet can be bent to where none was, and no pixel depends on having been
-    painted before.
+    All pixels share the network. In its own frame a shape looks the same at any place and size, so a jet
+    can be bent to pixels where it was in no training image.
 
     Arguments:
-        concepts: how many numbers the layer is painted from.
+        concepts: number of concepts.
         image_shape: (height, width, channels).
-        frames: how many; a hole in a wall moves otherwise than the jet that leaves it.
-        hidden: units of each of the network's layers.
-        depth: how many layers.
-        frequencies: of the waves.
+        frames: number of frames; a hole in a wall moves differently from the jet that leaves it.
+        hidden: units of each layer of the network.
+        depth: number of layers.
+        frequencies: of the Fourier features.
     """
 
     places: Tensor
@@ -165,9 +165,9 @@ class FieldDecoder(nn.Module):
         """Logits (n, channels + 1, height, width) of concepts (n, d)."""
         height, width, channels = self.image_shape
         b, s = self.frames(z)[:, None].chunk(2, dim=2)
-        seen = fourier_features(s.exp() * (self.places - b), self.frequencies)
-        painted: Tensor = self.out(self.of_places(seen) + self.of_concepts(z)[:, None])
-        return painted.view(len(z), height, width, channels + 1).permute(0, 3, 1, 2)
+        features = fourier_features(s.exp() * (self.places - b), self.frequencies)
+        logits: Tensor = self.out(self.of_places(features) + self.of_concepts(z)[:, None])
+        return logits.view(len(z), height, width, channels + 1).permute(0, 3, 1, 2)
 
 
 def _places(image_shape: ImageShape) -> Tensor:
@@ -179,81 +179,85 @@ def _places(image_shape: ImageShape) -> Tensor:
     return torch.stack([x, y], dim=-1).flatten(0, 1) / (max(height, width) / 2)
 
 
-Painters = tuple[type[PixelwiseDecoder | EdgeDecoder | FieldDecoder], ...]
-SHARING: Painters = (EdgeDecoder, FieldDecoder)
+ComponentKinds = tuple[type[PixelwiseDecoder | EdgeDecoder | FieldDecoder], ...]
+SHARED_PIXEL: ComponentKinds = (EdgeDecoder, FieldDecoder)
+"""Component decoders whose parameters all pixels share."""
 
 Box = tuple[int, int, int, int]
-"""Top, left, bottom and right of a part of an image, the latter two outside it."""
+"""Top, left, bottom and right of a part of an image; the latter two are exclusive."""
 
 
-def ramp(t: Tensor) -> Tensor:
-    r"""$\tfrac18 (\log(1 + e^{2t + 4}) - \log(1 + e^{2t - 4}))$: from 0 to 1, nearly straight in between.
+def coverage_ramp(t: Tensor) -> Tensor:
+    r"""$\tfrac18 (\log(1 + e^{2t + 4}) - \log(1 + e^{2t - 4}))$: from 0 to 1, nearly linear in between.
 
-    An edge that crosses a pixel covers it by a part that grows evenly, up to its corners; with a sigmoid,
-    which bends everywhere, edges come out wrong between the places where they were seen.
+    The part of a pixel that a moving edge covers grows linearly; a sigmoid, which bends everywhere,
+    interpolates edges wrongly between their positions in training.
 
-    >>> [round(part, 2) for part in ramp(torch.tensor([-4.0, -1.0, 0.0, 1.0, 4.0])).tolist()]
+    >>> [round(part, 2) for part in coverage_ramp(torch.tensor([-4.0, -1.0, 0.0, 1.0, 4.0])).tolist()]
     [0.0, 0.27, 0.5, 0.73, 1.0]
     """
     return (F.softplus(2 * t + 4) - F.softplus(2 * t - 4)) / 8
 
 
 class LayeredDecoder(nn.Module):
-    """Painters over one another, on a background that all images share.
+    """Component decoders, alpha-composited in order over a background that all images share.
 
-    A concept on its own has a `PixelwiseDecoder`. Concepts that are painted together may be moved apart by an
-    intervention, to where they never were: they have several kinds of painters, whose logits are added.
+    A concept in a group of its own has a `PixelwiseDecoder`. Concepts of one group may be set to values
+    that never occurred together: such a group has component decoders of several kinds, whose logits
+    are added.
 
     Arguments:
-        groups: which concepts each painter sees.
+        concept_groups: the concepts that each image layer is decoded from.
         image_shape: (height, width, channels).
-        boxes: the part of the image that each paints; by default all of it.
-        together: the kinds for concepts that are painted together; by default those whose pixels
-            share all they learn.
+        group_boxes: the part of the image that each layer covers; by default all of it.
+        joint: kinds of component decoders for groups of several concepts.
 
     Attributes:
-        regions: (groups, height, width) 1 where a painter may paint, 0 elsewhere; everywhere to begin
-            with.
+        group_masks: (groups, height, width) 1 where a layer is visible, 0 elsewhere; initially 1.
 
     >>> decoder = LayeredDecoder([(0,), (1, 2)], image_shape=(8, 8, 3))
     >>> decoder(torch.zeros(5, 3)).shape
     torch.Size([5, 3, 8, 8])
     """
 
-    regions: Tensor
+    group_masks: Tensor
 
     def __init__(
         self,
-        groups: list[tuple[int, ...]],
+        concept_groups: Sequence[tuple[int, ...]],
         *,
         image_shape: ImageShape,
-        boxes: list[Box] | None = None,
-        together: Painters | None = None,
+        group_boxes: Sequence[Box] | None = None,
+        joint: ComponentKinds = SHARED_PIXEL,
     ) -> None:
         super().__init__()
         height, width, channels = image_shape
-        self.groups = groups
-        self.boxes = boxes or [(0, 0, height, width)] * len(groups)
-        self.register_buffer("regions", torch.ones(len(groups), height, width))
+        self.concept_groups = concept_groups
+        self.group_boxes = group_boxes or [(0, 0, height, width)] * len(concept_groups)
+        self.register_buffer("group_masks", torch.ones(len(concept_groups), height, width))
         self.background = nn.Parameter(torch.zeros(channels, height, width))
-        self.painters = nn.ModuleList(
+        self.components = nn.ModuleList(
             Sum(
                 kind(concepts=len(group), image_shape=(bottom - top, right - left, channels))
-                for kind in ((PixelwiseDecoder,) if len(group) == 1 else together or SHARING)
+                for kind in ((PixelwiseDecoder,) if len(group) == 1 else joint)
             )
-            for group, (top, left, bottom, right) in zip(groups, self.boxes, strict=True)
+            for group, (top, left, bottom, right) in zip(
+                concept_groups, self.group_boxes, strict=True
+            )
         )
 
     def forward(self, z: Tensor) -> Tensor:
         """Images (n, channels, height, width) in (0, 1) of concepts (n, k)."""
         image = self.background.sigmoid().expand(len(z), -1, -1, -1).clone()
-        layers = zip(self.groups, self.boxes, self.painters, self.regions, strict=True)
-        for group, (top, left, bottom, right), painter, region in layers:
-            painted = painter(z[:, group])
-            colour, opacity = painted[:, :-1].sigmoid(), ramp(painted[:, -1:] - 2)
+        layers = zip(
+            self.concept_groups, self.group_boxes, self.components, self.group_masks, strict=True
+        )
+        for group, (top, left, bottom, right), component, mask in layers:
+            logits = component(z[:, group])
+            colour, opacity = logits[:, :-1].sigmoid(), coverage_ramp(logits[:, -1:] - 2)
             part = (..., slice(top, bottom), slice(left, right))
             below = image[part]
-            above = below + opacity * region[part] * (colour - below)
+            above = below + opacity * mask[part] * (colour - below)
             image = image.clone()
             image[part] = above
         return image

@@ -1,4 +1,4 @@
-"""Causal mechanisms: the causal controller, categorical values, Gaussian mixture noise."""
+"""Causal mechanisms: causal controller, categorical mechanism, Gaussian mixture noise."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ FREQUENCIES, HIDDEN, QUANTILES = 4, 128, 32
 
 
 class CausalController(nn.Module):
-    r"""$l_i = f_i(l_{pa(i)}) + n_i$, with a network $f_i$ for each concept that has causes, and noise
-    $n_i$ that is drawn from learnt quantiles.
+    r"""Causal controller $l_i = f_i(l_{pa(i)}) + n_i$ with a network $f_i$ for each concept that has
+    causes; noise $n_i$ is sampled from learnt quantiles.
 
     Arguments:
-        causes: for each concept the places of its causes.
-        order: the concepts' places, causes before their effects.
+        causes: for each concept the indices of its causes.
+        order: the concepts' indices, causes before their effects.
 
     >>> controller = CausalController([[], [0]], order=[0, 1])
-    >>> controller.draw(5).shape
+    >>> controller.sample(5).shape
     torch.Size([5, 2])
     """
 
@@ -46,21 +46,21 @@ class CausalController(nn.Module):
         self.quantiles = nn.Parameter(normal.repeat(len(self.causes), 1))
 
     def effect(self, i: int, labels: Tensor) -> Tensor:
-        """$f_i$ of labels (n, k), (n,); 0 for a concept without causes."""
+        """$f_i$ of labels (n, k), (n,); 0 for a root concept."""
         if not self.causes[i]:
             return torch.zeros_like(labels[:, i])
         effect: Tensor = self.f[str(i)](fourier_features(labels[:, self.causes[i]], FREQUENCIES))
         return effect[:, 0]
 
     def noise(self, labels: Tensor) -> Tensor:
-        """What causes leave unexplained of labels (n, k), (n, k)."""
+        """Residuals (n, k) of labels (n, k) on their causes."""
         effects = [self.effect(i, labels) for i in range(len(self.causes))]
         return labels - torch.stack(effects, dim=1)
 
     def move(self, labels: Tensor, moved: Mapping[int, Tensor]) -> Tensor:
-        r"""Labels (n, k) once some are set; effects keep their noise: $l_i' = l_i + f_i(l') - f_i(l)$.
+        r"""Labels (n, k) under an intervention; effects keep their noise: $l_i' = l_i + f_i(l') - f_i(l)$.
 
-        What is not caused by a moved concept is kept to the bit.
+        Non-descendants are unchanged, bit for bit.
         """
         now = list(labels.unbind(1))
         for i, value in moved.items():
@@ -74,15 +74,15 @@ class CausalController(nn.Module):
         return torch.stack(now, dim=1)
 
     @torch.no_grad()
-    def draw(self, n: int) -> Tensor:
-        """Labels (n, k): noise first, then effects after their causes."""
-        labels = self._draw_noise(n)
+    def sample(self, n: int) -> Tensor:
+        """Labels (n, k) by ancestral sampling."""
+        labels = self._sample_noise(n)
         for i in self.order:
             labels[:, i] += self.effect(i, labels)
         return labels
 
-    def _draw_noise(self, n: int) -> Tensor:
-        """(n, k) on straight lines between quantiles, which are sorted in case they have crossed."""
+    def _sample_noise(self, n: int) -> Tensor:
+        """(n, k) by linear interpolation of quantiles, which are sorted in case they have crossed."""
         quantiles = self.quantiles.sort(dim=1).values
         place = torch.rand(n, len(quantiles), device=quantiles.device, dtype=quantiles.dtype)
         place = place * (QUANTILES - 1)
@@ -94,16 +94,16 @@ class CausalController(nn.Module):
 
 class CategoricalMechanism(nn.Module):
     r"""$p(v_j | \mathrm{pa}) = \mathrm{softmax}_j(0, f_2, \ldots, f_J)$ for an effect whose only values are
-    $v_1 < \ldots < v_J$, with $f = f(\mathrm{pa})$ the J - 1 numbers that a network makes of its causes.
+    $v_1 < \ldots < v_J$, with the J - 1 logits $f = f(\mathrm{pa})$ of a network.
 
-    Noise that is added, as of `GaussianMixture`, would explain such an effect by narrow peaks at its
-    values, whatever its causes are.
+    Additive noise, as of `GaussianMixture`, would explain such an effect by narrow peaks at its values,
+    independent of its causes.
 
     Arguments:
         values: $v_1, \ldots, v_J$.
 
-    >>> levels = CategoricalMechanism([0.0, 1.0])
-    >>> levels.mean(torch.tensor([[0.0], [20.0]]))
+    >>> mechanism = CategoricalMechanism([0.0, 1.0])
+    >>> mechanism.mean(torch.tensor([[0.0], [20.0]]))
     tensor([0.5000, 1.0000])
     """
 
@@ -114,7 +114,7 @@ class CategoricalMechanism(nn.Module):
         self.register_buffer("values", torch.tensor(values), persistent=False)
 
     def log_probability(self, u: Tensor, f: Tensor) -> Tensor:
-        r"""$\log p(u | \mathrm{pa})$ (n,) of effects (n,), each taken for the value nearest to it.
+        r"""$\log p(u | \mathrm{pa})$ (n,) of effects (n,), each rounded to the nearest value.
 
         >>> CategoricalMechanism([0.0, 1.0]).log_probability(torch.tensor([1.0]), torch.zeros(1, 1)).exp()
         tensor([0.5000])
@@ -125,32 +125,32 @@ class CategoricalMechanism(nn.Module):
         r"""$\sum_j v_j\, p(v_j | \mathrm{pa})$, (n,)."""
         return F.pad(f, (1, 0)).softmax(1) @ self.values
 
-    def carried(self, u: Tensor, f: Tensor, f_now: Tensor, chance: Tensor) -> Tensor:
-        r"""Effects (n,) once causes are others: the values at the quantile $q$ where they were before.
+    def counterfactual(self, u: Tensor, f: Tensor, f_now: Tensor, uniform: Tensor) -> Tensor:
+        r"""Effects (n,) under other causes: the values at the quantile $q$ of the values before.
 
         With $F$ the distribution before, $q = F(v_{j-1}) + c\, p(v_j)$ for an effect of value $v_j$, and
-        $v_{j'}$ is the smallest value with $F'(v_{j'}) > q$. So an effect moves no further than it must
-        and stays among its values; over images it has the distribution that its new causes give it.
-        One that keeps its value is left as it is.
+        $v_{j'}$ is the smallest value with $F'(v_{j'}) > q$. So effects change as little as possible, to
+        one of their values; over images they follow $F'$. One that keeps its value is unchanged, also
+        between values.
 
         Reference: Causality, J. Pearl, 2009, section 7.1: abduction, action, prediction.
 
         Arguments:
             u: (n,) the effects before.
-            f: (n, J - 1) what the network made of their causes.
-            f_now: the same of their causes now.
-            chance: c (n,) in [0, 1), which the value alone does not tell.
+            f: (n, J - 1) the network's logits before.
+            f_now: its logits of the causes now.
+            uniform: c (n,) in [0, 1), which does not follow from the value.
 
-        >>> b, chance = torch.zeros(4), torch.tensor([0.1, 0.4, 0.6, 0.9])
+        >>> b, c = torch.zeros(4), torch.tensor([0.1, 0.4, 0.6, 0.9])
         >>> even, likely = torch.zeros(4, 1), torch.full((4, 1), 1.1)  # p(1) of one half, three quarters
-        >>> CategoricalMechanism([0.0, 1.0]).carried(b, even, likely, chance)
+        >>> CategoricalMechanism([0.0, 1.0]).counterfactual(b, even, likely, c)
         tensor([0., 0., 1., 1.])
         """
         at = self._nearest(u)
         before = F.pad(f, (1, 0)).softmax(1).cumsum(1)
         ends = F.pad(before, (1, 0)).gather(1, torch.stack([at, at + 1], dim=1))
-        q = torch.lerp(ends[:, 0], ends[:, 1], chance)
-        # By how many values, so that causes that stay move nothing even where rounding errs.
+        q = torch.lerp(ends[:, 0], ends[:, 1], uniform)
+        # The shift in values, so that unchanged causes change nothing in spite of rounding.
         moved = self._above(F.pad(f_now, (1, 0)).softmax(1).cumsum(1), q) - self._above(before, q)
         now = (at + moved).clamp(0, len(self.values) - 1)
         return torch.where(now == at, u, self.values[now])
@@ -160,35 +160,35 @@ class CategoricalMechanism(nn.Module):
 
     @staticmethod
     def _above(distribution: Tensor, q: Tensor) -> Tensor:
-        """The place of the first value whose distribution (n, J) exceeds q (n,)."""
+        """Index of the first value whose distribution (n, J) exceeds q (n,)."""
         return (distribution[:, :-1] <= q[:, None]).sum(1)
 
 
-def chances(x: Tensor, count: int) -> Tensor:
-    """(n, count) numbers in [0, 1) as though drawn at random, yet always the same of the same image.
+def image_seeded_uniform(x: Tensor, count: int) -> Tensor:
+    """Uniform samples (n, count) in [0, 1), seeded by each image: equal images have equal samples.
 
     >>> x = torch.rand(3, 1, 8, 8)
-    >>> torch.equal(chances(x, 2)[1:], chances(x[1:], 2))
+    >>> torch.equal(image_seeded_uniform(x, 2)[1:], image_seeded_uniform(x[1:], 2))
     True
     """
     if not count:
         return x.new_zeros(len(x), 0)
-    seeds = [crc32(picture.tobytes()) for picture in to_uint8(x).cpu().numpy()]
-    drawn = np.array([np.random.default_rng(seed).random(count) for seed in seeds])
-    return torch.from_numpy(drawn.reshape(len(x), count)).to(x)
+    seeds = [crc32(image.tobytes()) for image in to_uint8(x).cpu().numpy()]
+    samples = np.array([np.random.default_rng(seed).random(count) for seed in seeds])
+    return torch.from_numpy(samples.reshape(len(x), count)).to(x)
 
 
 class GaussianMixture(nn.Module):
-    r"""$p(r) = \sum_j w_j\, \mathcal{N}(r; m_j, \sigma_j^2 + s^2)$ of one number r.
+    r"""$p(r) = \sum_j w_j\, \mathcal{N}(r; m_j, \sigma_j^2 + s^2)$ of a scalar r.
 
-    A mechanism $x = f(\mathrm{pa}) + r$ that is fitted by the likelihood of r under a density learnt
-    beside it comes closer to the true one than by least squares, which is the likelihood of Gaussian
-    noise: noise that ends somewhere tells where f is by its ends.
+    A mechanism $x = f(\mathrm{pa}) + r$ fitted by the likelihood of r under a learnt density is closer to
+    the true one than a fit by least squares, the likelihood of Gaussian noise: the ends of bounded noise
+    locate f.
 
     Arguments:
-        components: how many Gaussians; they start side by side over two deviations of a standardised
-            number.
-        least: s, so that noise which vanishes has no infinite density.
+        components: number of Gaussians; their initial means cover two standard deviations of a
+            standardised variable.
+        least: s, which bounds the density of vanishing noise.
 
     >>> GaussianMixture(least=0.01).log_density(torch.zeros(5)).shape
     torch.Size([5])
@@ -202,7 +202,7 @@ class GaussianMixture(nn.Module):
         self.logits = nn.Parameter(torch.zeros(components))
 
     def log_density(self, r: Tensor) -> Tensor:
-        r"""$\log p(r)$ of each number (n,)."""
+        r"""$\log p(r)$ of scalars (n,)."""
         variances = self.log_scales.mul(2).exp() + self.least**2
         squares = (r[:, None] - self.means).square() / variances
         log_weights = self.logits.log_softmax(0) - 0.5 * (variances.log() + math.log(2 * math.pi))

@@ -121,6 +121,13 @@ RECIPE_KEYS: dict[str, tuple[Rule, ...]] = {
         renamed("label_share", "teacher_forcing"),
         renamed("show_roots", "decode_roots"),
         *QUANTIZED,
+        renamed("abduction", "abduction", values={"network": "encoder"}),
+        renamed("alpha", "graph_loss.acyclicity", "causal-vae"),
+        renamed("beta", "graph_loss.l_u", "causal-vae"),
+        renamed("gamma", "graph_loss.l_m", "causal-vae"),
+        renamed("gamma_1", "graph_loss.l_u", "causal-wae"),
+        renamed("gamma_2", "graph_loss.acyclicity", "causal-wae"),
+        renamed("gamma_3", "graph_loss.l_m", "causal-wae"),
     ),
     "training": (
         renamed("revive", "reset_inactive_latents"),
@@ -130,7 +137,37 @@ RECIPE_KEYS: dict[str, tuple[Rule, ...]] = {
 }
 """Rules for each section of a recipe, in the order in which they apply."""
 
-ARGUMENTS: tuple[Rule, ...] = ()
+
+def _concept_spec(found: dict[str, Any]) -> dict[str, Any]:
+    """The concepts of a causal model, whose kinds and units were not stored."""
+    names = found["concept_names"]
+    values = found.get("label_values") or [[]] * len(names)
+    columns = zip(names, found["label_mean"], found["label_scale"], values, strict=True)
+    return {
+        "concepts": [
+            {
+                "name": name,
+                "kind": "categorical" if any(isinstance(v, str) for v in some) else "continuous",
+                "mean": mean,
+                "std": std,
+                "values": some,
+            }
+            for name, mean, std, some in columns
+        ]
+    }
+
+
+ARGUMENTS: tuple[Rule, ...] = (
+    Rule(
+        ("concept_names", "label_mean", "label_scale", "label_values"),
+        "concept_spec",
+        build=_concept_spec,
+    ),
+    renamed("learnt_graph", "graph"),
+    renamed("groups", "composition.concept_groups"),
+    renamed("boxes", "composition.group_boxes"),
+    renamed("levels", "composition.discrete_values"),
+)
 """Rules for the constructor arguments that the data set decides (`fixed_by_data` of a checkpoint)."""
 
 Patterns = tuple[tuple[str, str], ...]
@@ -141,6 +178,8 @@ TENSORS: Patterns = (
     (r"^front\.", "stem."),
     (r"^autoencoder\.", "mcq_vae."),
     (r"^layer\.network\.rounds\.", "layer.network.layers."),
+    (r"^decoder\.painters\.", "decoder.components."),
+    (r"^decoder\.regions$", "decoder.group_masks"),
 )
 """Names of a model's tensors."""
 

@@ -1,4 +1,4 @@
-"""Actions on images: what becomes of one, and which action it was."""
+"""Answers to requests that apply and retrieve actions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ from disentwine.serve.loaded_run import EncodedImage, LoadedRun, MissingError
 from disentwine.serve.schema import Action, ApplyAnswer, LikelyAction, RetrieveAnswer
 from disentwine.serve.uploads import data_url
 
-STEPS = {"+": 1, "-": -1}
 _grids: WeakKeyDictionary[Dataset, FactorGrid | None] = WeakKeyDictionary()
 REMEMBERED = 100
-"""Pictures after actions that are kept of one image: an action is pressed again and again."""
+"""Images after actions that are cached for one image."""
 
 
 def actions_of(run: LoadedRun) -> list[Action]:
     """Every action the model knows; none for models without."""
-    model: Any = run.model  # a torch module has an `apply` of its own kind
+    model: Any = run.model  # torch modules have another method `apply`
     if not isinstance(model, AppliesActions):
         return []
     return [Action(id=name, label=action_label(name)) for name in model.actions]
@@ -42,7 +41,7 @@ def action_label(action: str) -> str:
 
 
 def apply(run: LoadedRun, image: EncodedImage, actions: Sequence[str]) -> ApplyAnswer:
-    """The picture after each of some actions, one upon the other; the true ones where known."""
+    """The image after each of some actions, and the true images where they are known."""
     model = _acting_model(run)
     for action in actions:
         if action not in model.actions:
@@ -61,7 +60,7 @@ def apply(run: LoadedRun, image: EncodedImage, actions: Sequence[str]) -> ApplyA
 
 
 def retrieve(run: LoadedRun, before: EncodedImage, after: EncodedImage) -> RetrieveAnswer:
-    """Which action made one picture of another, the most probable first."""
+    """The actions that may turn one image into another, the most probable first."""
     model = _acting_model(run)
     probabilities = np.asarray(model.retrieve(before.pixels, after.pixels), dtype=np.float64)
     order = np.argsort(-probabilities, kind="stable")
@@ -87,40 +86,21 @@ def _acting_model(run: LoadedRun) -> AppliesActions:
 def _truths(
     run: LoadedRun, image: EncodedImage, actions: Sequence[str]
 ) -> tuple[list[str | None] | None, int | None]:
-    """What the data have for a held-out image after each action, None once a step leads nowhere; and how
-    many lead on before that."""
+    """The true image after each action, None from one on that leads beyond a grid; and the number of
+    actions before that one."""
     dataset = run.dataset
     if dataset is None or image.index is None:
         return None, None
-    row: FloatArray | None = dataset.factors[image.index]
-    truths: list[str | None] = []
-    valid_steps = None
-    for done, action in enumerate(actions):
-        row = None if row is None else step(dataset, row, action)
-        if row is None and valid_steps is None:
-            valid_steps = done
-        truth = None if row is None else _true_image(run, dataset, row)
-        truths.append(None if truth is None else data_url(truth))
-    return truths, valid_steps
-
-
-def step(dataset: Dataset, row: FloatArray, action: str) -> FloatArray | None:
-    """A row of the factor table after "+name" or "-name"; None beyond the end of a grid.
-
-    >>> from disentwine.data import Shapes2D
-    >>> shapes = Shapes2D()
-    >>> step(shapes, shapes.factors[0], "-x") is None
-    True
-    """
-    sign, name = action[:1], action[1:]
     grid = factor_grid(dataset)
-    if grid is None or sign not in STEPS or name not in dataset.names:
-        return None
-    return grid.step(row, dataset.names.index(name), STEPS[sign])
+    rows = [] if grid is None else grid.rows_after(dataset.factors[image.index], actions)
+    images = [_true_image(run, dataset, row) for row in rows]
+    truths = [None if image is None else data_url(image) for image in images]
+    missing = len(actions) - len(rows)
+    return truths + [None] * missing, len(rows) if missing else None
 
 
 def factor_grid(dataset: Dataset) -> FactorGrid | None:
-    """The steps of a data set, found once for all runs on it; None where its factors have none."""
+    """The grid of a data set, cached for all runs on it; None where its factors have none."""
     if dataset not in _grids:
         try:
             _grids[dataset] = FactorGrid(dataset)
@@ -130,14 +110,14 @@ def factor_grid(dataset: Dataset) -> FactorGrid | None:
 
 
 def _true_image(run: LoadedRun, dataset: Dataset, row: FloatArray) -> UInt8Array | None:
-    """The image of these factors, drawn or looked up."""
+    """The image of a row of the factor table, rendered or looked up."""
     if run.simulator is not None:
         rendered: UInt8Array = run.simulator.simulate(row[None]).images[0]
         return rendered
     grid = factor_grid(dataset)
     if grid is None:
         return None
-    # Those alike in the factors that act may differ in others, and the truth must not.
+    # Images equal in the acting factors may differ in others, which the true image must not.
     matches = grid.matching(row)
     same = matches[(dataset.factors[matches] == row).all(axis=1)]
     return dataset.images[int(same[0])] if len(same) == 1 else None

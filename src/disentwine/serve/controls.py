@@ -1,4 +1,4 @@
-"""Concepts as sliders, latent layers."""
+"""Sliders of concepts and latents, and checks of interventions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from disentwine.causal.interventions import category_names, kept_labels, training_range
+from disentwine.causal.concepts import Concept as CausalConcept
+from disentwine.causal.concepts import ConceptSpec, concept_spec_of
 from disentwine.core.capabilities import Hierarchical, Intervenes
 from disentwine.core.dataset import Dataset, Factor
+from disentwine.core.interventions import Intervention
 from disentwine.core.model import Model
 from disentwine.core.random import fixed_noise
 from disentwine.core.types import FloatArray, UInt8Array
-from disentwine.errors import UsageError, did_you_mean
+from disentwine.errors import UsageError
 from disentwine.evaluation.held_out import latent_divergences
 from disentwine.evaluation.latents import round_robin_by_layer
 from disentwine.metrics.active_latents import active_by_kl
@@ -22,43 +24,34 @@ from disentwine.nn.images import to_unit_range
 from disentwine.serve.schema import Concept, LatentLayer
 
 STEPS = 200
-"""A slider over numbers has at least so many positions."""
-
-REACH = 10
-"""Values may be so many ranges away from those that training saw."""
+"""Least number of positions of a slider."""
 
 
 def describe_concepts(model: Model, dataset: Dataset | None) -> list[Concept]:
-    """Name, unit, kind and training range of each concept; nothing for a model without."""
+    """Name, unit, kind and training range of each concept; empty for a model without."""
     if not isinstance(model, Intervenes):
         return []
-    spec = {factor.name: factor for factor in (dataset.spec if dataset else ())}
-    return [
-        _describe(spec.get(name) or _remembered(model, name), *training_range(model, dataset, name))
-        for name in model.concept_names
-    ]
+    factors = {factor.name: factor for factor in (dataset.spec if dataset else ())}
+    concepts = concept_spec_of(model).concepts
+    return [_describe(concept, factors.get(concept.name)) for concept in concepts]
 
 
-def _remembered(model: Intervenes, name: str) -> Factor:
-    """What the model itself knows of a concept, where the data are not at hand."""
-    categories = category_names(kept_labels(model, name))
-    return Factor(name, "categorical" if categories else "continuous", values=categories)
-
-
-def _describe(factor: Factor, low: float, high: float) -> Concept:
-    names = list(category_names(factor.values))
-    step = slider_step(low, high) if factor.kind == "continuous" else 1.0
-    if factor.kind == "ordinal" and len(factor.values) > 1 and not names:
+def _describe(concept: CausalConcept, factor: Factor | None) -> Concept:
+    """A slider; runs of early versions do not store units and kinds, which the data set has."""
+    kind = factor.kind if factor and not concept.categories else concept.kind
+    low, high = concept.range
+    step = slider_step(low, high) if kind in ("continuous", "ordinal") else 1.0
+    if kind == "ordinal" and factor and len(factor.values) > 1:
         step = float(np.diff(np.sort(np.array(factor.values, dtype=np.float64))).min())
     return Concept(
-        name=factor.name,
-        label=factor.name.replace("_", " "),
-        unit=factor.unit,
-        kind=factor.kind,
+        name=concept.name,
+        label=concept.name.replace("_", " "),
+        unit=concept.unit or (factor.unit if factor else ""),
+        kind=kind,
         low=low,
         high=high,
         step=step,
-        values=names,
+        values=list(concept.categories),
     )
 
 
@@ -76,40 +69,26 @@ def slider_step(low: float, high: float) -> float:
     return float(f"{round_step:.1g}")
 
 
-def checked_do(concepts: Sequence[Concept], do: Mapping[str, float]) -> dict[str, float]:
-    """An intervention on known concepts, at values not absurdly far from what training saw."""
-    known = {concept.name: concept for concept in concepts}
-    for name, value in do.items():
-        if name not in known:
-            raise UsageError(f"there is no concept '{name[:80]}'. {did_you_mean(name[:80], known)}")
-        if known[name].values:
-            _check_category(known[name], value)
-            continue
-        low, high = known[name].low, known[name].high
-        reach = REACH * max(high - low, 1e-6)
-        if not low - reach <= value <= high + reach:
+def checked(spec: ConceptSpec, do: Mapping[str, float | FloatArray]) -> Intervention:
+    """An intervention at values that are not absurdly far from the training range."""
+    intervention = Intervention.parse(do, spec.concepts)
+    numbers = {i: np.atleast_1d(value) for i, value in intervention.values.items()}
+    for found in spec.outside_range(numbers):
+        if found.position == "absurd":
             raise UsageError(
-                f"{name}: {value:g} is too far from the training range, {low:g} to {high:g}"
+                f"{found.name}: {found.value:g} is too far from the training range, {found.low:g} to "
+                f"{found.high:g}"
             )
-    return dict(do)
-
-
-def _check_category(concept: Concept, value: float) -> None:
-    last = len(concept.values) - 1
-    if value not in range(last + 1):
-        raise UsageError(
-            f"{concept.name}: {value:g} is no category; give its number, from 0 ({concept.values[0]}) "
-            f"to {last} ({concept.values[last]})"
-        )
+    return intervention
 
 
 def by_name(names: Sequence[str], values: FloatArray) -> dict[str, float | None]:
-    """Values under their names; None for what is not a number."""
+    """Values by name; None for what is not a finite number."""
     return {name: number(value) for name, value in zip(names, values, strict=True)}
 
 
 def number(value: float) -> float | None:
-    """A number that JSON has a word for, or None.
+    """A finite number, or None, for JSON.
 
     >>> number(0.5), number(float("nan"))
     (0.5, None)
@@ -118,18 +97,18 @@ def number(value: float) -> float | None:
 
 
 FIRST = 12
-"""Sliders that are looked over at a glance."""
+"""Sliders that are shown at first."""
 
 
 def describe_layers(model: Model, images: UInt8Array) -> list[LatentLayer]:
-    """The layers from the top down; nothing for a model without.
+    """The latent layers from the top down; empty for a model without.
 
-    At first a fair share of the units that say something is shown; of all units, where none does or
-    there are no pictures to tell.
+    Sliders shown at first are the most active latents of each layer, or latents of all layers where
+    none is active or there are no images.
 
     Arguments:
         model: in evaluation mode.
-        images: (n, height, width, channels), over which divergences are averaged.
+        images: (n, height, width, channels), over which KL divergences are averaged.
     """
     if not isinstance(model, Hierarchical):
         return []

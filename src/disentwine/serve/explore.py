@@ -1,4 +1,4 @@
-"""What can be done with an image, answered as the page wants it."""
+"""Answers to requests: reconstructions, counterfactuals, sweeps, traversals and samples."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from disentwine.causal.graph import Graph
+from disentwine.causal.concepts import concept_spec_of, counterfactual_of
 from disentwine.core.capabilities import Abducts, Decodes, Generates, Intervenes, Quantizes
+from disentwine.core.interventions import Counterfactual, Intervention
 from disentwine.core.random import seeded
 from disentwine.core.types import FloatArray, UInt8Array
 from disentwine.data.simulation import rerender
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.metrics.images import reconstruction_error
 from disentwine.nn.images import to_uint8
-from disentwine.serve.controls import by_name, checked_do, number
+from disentwine.serve.controls import by_name, checked, number
 from disentwine.serve.loaded_run import EncodedImage, LoadedRun, MissingError, decode_image
 from disentwine.serve.schema import (
     DoAnswer,
@@ -32,7 +33,7 @@ from disentwine.serve.uploads import data_url, difference, thumbnail
 
 
 def thumbnails(run: LoadedRun, offset: int, count: int) -> list[Thumbnail]:
-    """Some of the held-out images, small."""
+    """Thumbnails of some held-out images."""
     chosen = run.display_order[offset : offset + count]
     if run.dataset is None or not len(chosen):
         return []
@@ -43,7 +44,7 @@ def thumbnails(run: LoadedRun, offset: int, count: int) -> list[Thumbnail]:
 
 
 def describe_image(run: LoadedRun, image: EncodedImage) -> ImageAnswer:
-    """An image beside its reconstruction, with what the model and the labels say of it."""
+    """An image, its reconstruction, its inferred concepts and latents, and its labels."""
     model, dataset = run.model, run.dataset
     truth = values = None
     if dataset is not None and image.index is not None and dataset.names:
@@ -60,57 +61,65 @@ def describe_image(run: LoadedRun, image: EncodedImage) -> ImageAnswer:
 
 
 def intervene(run: LoadedRun, image: EncodedImage, do: Mapping[str, float]) -> DoAnswer:
-    """The picture that would have been, beside the true one where a simulator can draw it."""
+    """The counterfactual image, and the true one where a simulator can render it."""
     start = time.perf_counter()
-    model, do = run.intervening, checked_do(run.concepts, do)
-    if isinstance(model, Abducts):
-        moved = model.intervene(image.exogenous, do)
-        output = decode_image(model, moved)
-        after = model.read(moved)[0].double().cpu().numpy()
-    else:
-        output = model.do(image.pixels, do)
-        after = np.asarray(model.concepts(output), dtype=np.float64)
+    model = run.intervening
+    found = _counterfactual(model, image, checked(concept_spec_of(model), do))
     truth = true_counterfactuals(run, image, do)
     error = None
     if truth is not None:
         error = Errors(
-            model=reconstruction_error(truth, output[None]).value,
+            model=reconstruction_error(truth, found.images[None]).value,
             unchanged=reconstruction_error(truth, image.pixels[None]).value,
         )
-    graph: Graph = model.graph
-    below = {name for cause in do for name in graph.descendants(cause)} - set(do)
     return DoAnswer(
-        image=data_url(output),
+        image=data_url(found.images),
         original=image.original_url,
         reconstruction=image.reconstruction_url,
-        before=by_name(model.concept_names, image.values),
-        after=by_name(model.concept_names, after),
+        before=by_name(model.concept_names, found.before),
+        after=by_name(model.concept_names, found.after),
         truth=None if truth is None else data_url(truth[0]),
-        difference=None if truth is None else data_url(difference(output, truth[0])),
+        difference=None if truth is None else data_url(difference(found.images, truth[0])),
         error=error,
-        removed_edges=[edge for edge in graph.edges if edge[1] in do],
-        affected=[name for name in graph.order if name in below],
+        removed_edges=[edge for edge in model.graph.edges if edge[1] in do],
+        affected=list(found.affected),
+        outside_range=[value.name for value in found.beyond],
         milliseconds=1000 * (time.perf_counter() - start),
+    )
+
+
+def _counterfactual(
+    model: Intervenes, image: EncodedImage, intervention: Intervention
+) -> Counterfactual:
+    """The counterfactual of an image, which is abducted once for all interventions on it."""
+    if not isinstance(model, Abducts):
+        return counterfactual_of(model, image.pixels, intervention)
+    numbers = intervention.resolve(1, lambda: image.values)
+    moved = model.intervene(image.exogenous, intervention)
+    return Counterfactual(
+        decode_image(model, moved),
+        image.values,
+        model.read(moved)[0].double().cpu().numpy(),
+        affected=model.graph.affected_by(intervention.names),
+        beyond=concept_spec_of(model).outside_range(numbers),
     )
 
 
 def sweep(
     run: LoadedRun, image: EncodedImage, concept: str, do: Mapping[str, float], count: int
 ) -> SweepAnswer:
-    """One concept from the least to the greatest value of its training range, others held."""
+    """One concept from the least to the greatest value of its training range, others fixed."""
     model = run.intervening
-    held = checked_do(run.concepts, do)
+    checked(concept_spec_of(model), do)
     known = {each.name: each for each in run.concepts}
     if concept not in known:
-        raise UsageError(
-            f"there is no concept '{concept[:80]}'. {did_you_mean(concept[:80], known)}"
-        )
+        raise UsageError(f"there is no concept '{concept}'. {did_you_mean(concept, known)}")
     slider = known[concept]
     values = np.linspace(slider.low, slider.high, count)
     if slider.kind != "continuous":
         steps = np.round((values - slider.low) / slider.step)
         values = np.unique(slider.low + steps * slider.step)
-    interventions: dict[str, float | FloatArray] = {**held, concept: values}
+    interventions: dict[str, float | FloatArray] = {**do, concept: values}
     outputs = model.do(np.repeat(image.pixels[None], len(values), axis=0), interventions)
     truths = true_counterfactuals(run, image, interventions, len(values))
     return SweepAnswer(
@@ -123,7 +132,7 @@ def sweep(
 def true_counterfactuals(
     run: LoadedRun, image: EncodedImage, do: Mapping[str, float | FloatArray], n: int = 1
 ) -> UInt8Array | None:
-    """What the simulator draws of a held-out image under an intervention, (n, ...); else None."""
+    """Images (n, ...) of a simulator under an intervention on a held-out image; else None."""
     dataset = run.dataset
     if run.simulator is None or dataset is None or image.index is None:
         return None
@@ -133,18 +142,18 @@ def true_counterfactuals(
 
 
 def traverse(run: LoadedRun, image: EncodedImage, latents: Mapping[str, float]) -> TraverseAnswer:
-    """The image whose code is this one's, some of its numbers changed and all others held."""
+    """The image decoded from an image's latents after some of them are changed."""
     if run.latent_count is None:
-        raise MissingError("this model has no decoder of codes, so they cannot be moved")
+        raise MissingError("this model has no decoder of latents, so they cannot be changed")
     moved, ranges = image.latents.copy(), run.latent_ranges
     for index, value in latents.items():
         if int(index) >= len(moved):
-            raise UsageError(f"there is no code {index}; the last is {len(moved) - 1}")
+            raise UsageError(f"there is no latent {index}; the last is {len(moved) - 1}")
         if abs(value) > 1e6:
-            raise UsageError(f"code {index}: {value:g} is too far from the data")
+            raise UsageError(f"latent {index}: {value:g} is too far from the data")
         moved[int(index)] = value
     if isinstance(run.model, Quantizes):
-        moved = moved.round().clip(*ranges.T)  # there is nothing between two names
+        moved = moved.round().clip(*ranges.T)  # codes of a codebook are whole numbers
     return TraverseAnswer(
         image=data_url(_decoded(run, image, moved)),
         latents=[number(latent) for latent in moved],
@@ -155,7 +164,7 @@ def traverse(run: LoadedRun, image: EncodedImage, latents: Mapping[str, float]) 
 def _decoded(run: LoadedRun, image: EncodedImage, latents: FloatArray) -> UInt8Array:
     model = run.model
     if run.movable is not None and isinstance(model, Abducts) and isinstance(model, Intervenes):
-        # All concepts are set, so that none follows: what each alone looks like.
+        # All concepts are set, so none is affected by another.
         values = image.values + (latents - image.latents) * run.movable
         moved = model.intervene(
             image.exogenous, dict(zip(model.concept_names, values, strict=True))
@@ -172,15 +181,16 @@ def _decoded(run: LoadedRun, image: EncodedImage, latents: FloatArray) -> UInt8A
 def sample(
     run: LoadedRun, count: int, do: Mapping[str, float], seed: int | None = None
 ) -> SampleAnswer:
-    """New images, from a world in which concepts are set where the model knows how."""
+    """New images, under an intervention where the model can intervene on samples."""
     model = run.model
     if not isinstance(model, Generates):
-        raise MissingError("this model draws no new images")
+        raise MissingError("this model generates no new images")
     more = {}
     if do:
         if "do" not in inspect.signature(model.sample).parameters:
-            raise MissingError("this model draws no new images under an intervention")
-        more["do"] = checked_do(run.concepts, do)
+            raise MissingError("this model samples no new images under an intervention")
+        checked(concept_spec_of(run.intervening), do)
+        more["do"] = do
     with seeded(seed), torch.no_grad():
         outputs = to_uint8(model.sample(count, **more)).cpu().numpy()
     return SampleAnswer(images=urls(outputs))

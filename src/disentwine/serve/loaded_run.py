@@ -1,4 +1,4 @@
-"""A run whose weights are loaded, and what is known of the images that were looked at."""
+"""A loaded run, and the latents of images that were requested."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from disentwine.causal.concepts import ConceptSpec
 from disentwine.core.capabilities import Abducts, Decodes, Hierarchical, Intervenes, Quantizes
 from disentwine.core.dataset import Dataset, Simulates
 from disentwine.core.model import Model
@@ -22,10 +23,10 @@ from disentwine.serve.schema import Concept, LatentLayer
 from disentwine.serve.uploads import data_url
 
 REMEMBERED = 64
-"""Images of which codes and reconstructions are kept."""
+"""Images whose latents and reconstructions are cached."""
 
-TELLING = 128
-"""Test images that tell how far the numbers of a code reach, and which of them say something."""
+SAMPLED = 128
+"""Test images from which ranges and activity of latents are estimated."""
 
 
 class MissingError(LookupError):
@@ -37,9 +38,9 @@ class LoadedRun:
 
     Arguments:
         model: in evaluation mode.
-        dataset: None where the data are not at hand; then only pictures sent along can be looked at.
+        dataset: None where the data are not available; then images have to be uploaded.
         step: of the checkpoint.
-        unavailable: why the data are not at hand.
+        unavailable: why the data are not available.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class LoadedRun:
 
     @cached_property
     def display_order(self) -> IndexArray:
-        """Indices of held-out images, in an order that is random but always the same."""
+        """Indices of held-out images, in a random order that is always the same."""
         return (
             np.zeros(0, dtype=np.int64)
             if self.dataset is None
@@ -81,13 +82,12 @@ class LoadedRun:
 
     @property
     def simulator(self) -> Simulates | None:
-        """The data set, if it can draw what would have been."""
+        """The data set, if it can simulate interventions."""
         return self.dataset if isinstance(self.dataset, Simulates) else None
 
     @cached_property
     def latent_ranges(self) -> FloatArray:
-        """(d, 2) between which each number of the code stays, for all but 2 % of test images; of names
-        out of a codebook, all."""
+        """(d, 2) range of each latent, for 98 % of test images; of codes all indices of the codebook."""
         if isinstance(self.model, Quantizes):
             return np.tile([0.0, self.model.codebook_size - 1.0], (self.latent_count or 0, 1))
         images = self._sample_images
@@ -98,34 +98,34 @@ class LoadedRun:
 
     @cached_property
     def latent_layers(self) -> list[LatentLayer]:
-        """The layers of the code, for models that have several."""
+        """The latent layers, for models that have several."""
         return describe_layers(self.model, self._sample_images)
 
     @property
     def _sample_images(self) -> UInt8Array:
-        """Some test images that tell of the code; none where the data are not at hand."""
+        """Some test images; none where the data are not available."""
         if self.dataset is None:
             return np.zeros((0, *self.shape), dtype=np.uint8)
-        return self.dataset.images[self.display_order[:TELLING]]
+        return self.dataset.images[self.display_order[:SAMPLED]]
 
     @cached_property
     def latent_count(self) -> int | None:
-        """How many numbers of the code can be moved; None for models that cannot paint from them."""
+        """Number of latents that can be changed; None for models that cannot decode them."""
         if self.movable is None and not isinstance(self.model, Decodes):
             return None
         return len(self.model.represent(np.zeros(self.shape, dtype=np.uint8)))
 
     @property
     def movable(self) -> FloatArray | None:
-        """(k,) what a step of one is in each concept's own unit, for models whose code is concepts."""
-        scale = getattr(self.model, "label_scale", None)
-        if scale is None or not isinstance(self.model, Abducts):
+        """(k,) standard deviation of each concept, for models whose latents are standardised concepts."""
+        spec: ConceptSpec | None = getattr(self.model, "concept_spec", None)
+        if spec is None or not isinstance(self.model, Abducts):
             return None
-        return np.asarray(scale, dtype=np.float64)
+        return np.array([concept.std for concept in spec.concepts])
 
     @property
     def latent_names(self) -> list[str]:
-        """What each number of the code is called."""
+        """A name for each latent."""
         if self.movable is not None and isinstance(self.model, Intervenes):
             return list(self.model.concept_names)
         if isinstance(self.model, Hierarchical):
@@ -135,11 +135,11 @@ class LoadedRun:
     def encode(
         self, image: str, upload: Callable[[str, tuple[int, int, int]], UInt8Array]
     ) -> EncodedImage:
-        """What is known of an image, inferred when it is first looked at.
+        """The latents of an image, inferred at its first request.
 
         Arguments:
-            image: "t-17" for a held-out image, "u-..." for one that was sent.
-            upload: reads the latter at the size wanted, or raises `KeyError`.
+            image: "t-17" for a held-out image, "u-..." for an uploaded one.
+            upload: reads the latter at a size, or raises `KeyError`.
         """
         if image in self._encoded:
             self._encoded.move_to_end(image)
@@ -158,11 +158,11 @@ class LoadedRun:
             try:
                 return EncodedImage(self.model, upload(image, self.shape))
             except KeyError:
-                raise MissingError("that picture is no longer kept; send it again") from None
+                raise MissingError("that image is no longer stored; upload it again") from None
         number = int(name) if name.isascii() and name.isdecimal() and len(name) < 12 else -1
         if self.dataset is None:
             why = f" ({self.unavailable})" if self.unavailable else ""
-            raise MissingError(f"this run's data are not at hand; send a picture of your own{why}")
+            raise MissingError(f"this run's data are not available; upload an image{why}")
         if kind != "t" or not 0 <= number < len(self.display_order):
             raise MissingError(
                 f"there is no such image; choose from t-0 to t-{len(self.display_order) - 1}"
@@ -172,12 +172,12 @@ class LoadedRun:
 
 
 class EncodedImage:
-    """An image, and what the model infers from it alone.
+    """An image and what a model infers from it.
 
     Arguments:
-        model: that looks at it.
+        model: that encodes it.
         pixels: (height, width, channels).
-        index: its place in the data set; None for a picture that was sent.
+        index: in the data set; None for an uploaded image.
     """
 
     def __init__(self, model: Model, pixels: UInt8Array, index: int | None = None) -> None:
@@ -188,7 +188,7 @@ class EncodedImage:
 
     @cached_property
     def exogenous(self) -> Any:
-        """All that is kept under an intervention, for models that *abduct*."""
+        """Latents with the exogenous noise that is kept under an intervention, for models that *abduct*."""
         assert isinstance(self.model, Abducts)
         weight = next(self.model.parameters())
         with torch.no_grad():
@@ -196,12 +196,12 @@ class EncodedImage:
 
     @cached_property
     def latents(self) -> FloatArray:
-        """(d,) what the model represents it by."""
+        """(d,) its representation."""
         return np.asarray(self.model.represent(self.pixels), dtype=np.float64)
 
     @cached_property
     def values(self) -> FloatArray:
-        """(k,) the concepts that the model reads from it, in their own units."""
+        """(k,) the inferred concepts, in their own units."""
         if isinstance(self.model, Abducts):
             return self.model.read(self.exogenous)[0].double().cpu().numpy()
         if not isinstance(self.model, Intervenes):
@@ -225,7 +225,7 @@ class EncodedImage:
 
 
 def decode_image(model: Abducts, latents: Any) -> UInt8Array:
-    """The one picture of these latents."""
+    """The image decoded from latents of one image."""
     with torch.no_grad():
-        output: UInt8Array = to_uint8(model.paint(latents))[0].cpu().numpy()
+        output: UInt8Array = to_uint8(model.decode_latents(latents))[0].cpu().numpy()
     return output

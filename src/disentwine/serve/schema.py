@@ -1,4 +1,4 @@
-"""What requests and answers look like; the OpenAPI description is made from these."""
+"""Types of requests and answers, from which the OpenAPI description is made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ImageId = Annotated[str, Field(max_length=40, description='"t-17" or "u-...".')]
 
 
 class Request(BaseModel):
-    """A body that holds nothing unknown; numbers are numbers and not words that look like some."""
+    """A body without unknown fields; texts are not converted to numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -40,7 +40,7 @@ class TraverseRequest(Request):
     image: ImageId
     latents: Annotated[
         dict[Annotated[str, Field(pattern=r"^[0-9]{1,6}$")], FiniteFloat],
-        Field(max_length=10_000, description="New values of numbers of the code, by index."),
+        Field(max_length=10_000, description="New values of latents, by index."),
     ] = {}
 
 
@@ -102,7 +102,7 @@ class Action(BaseModel):
 
 
 class LatentLayer(BaseModel):
-    """A layer of a hierarchy: its numbers of the code, the busiest first, and how many to show at first."""
+    """A layer of a hierarchy: its latents, the most active first, and how many to show at first."""
 
     name: str
     latents: list[int]
@@ -121,7 +121,7 @@ class RunDetails(RunSummary):
     graph: GraphAnswer | None
     true_graph: GraphAnswer | None
     examples: int
-    unavailable: Annotated[str, Field(description="Why the data are not at hand; else empty.")]
+    unavailable: Annotated[str, Field(description="Why the data are not available; else empty.")]
 
 
 class Thumbnail(BaseModel):
@@ -138,7 +138,7 @@ class ImageAnswer(BaseModel):
 
 
 class Errors(BaseModel):
-    """Mean squared error of a pixel, on the scale from 0 to 1, against the true counterfactual."""
+    """Mean squared error of a pixel in [0, 1] against the true counterfactual."""
 
     model: float
     unchanged: float
@@ -155,6 +155,9 @@ class DoAnswer(BaseModel):
     error: Errors | None
     removed_edges: list[tuple[str, str]]
     affected: list[str]
+    outside_range: Annotated[
+        list[str], Field(description="Concepts that are set to values outside the training range.")
+    ]
     milliseconds: float
 
 
@@ -179,7 +182,7 @@ class ApplyAnswer(BaseModel):
     truths: list[ImageUrl | None] | None
     valid_steps: Annotated[
         int | None,
-        Field(description="How many actions lead on, where a later one has no value left."),
+        Field(description="Number of actions before the first that leads beyond a last value."),
     ]
 
 
@@ -213,13 +216,13 @@ class Health(BaseModel):
 
 
 class Problem(BaseModel):
-    """What every refusal looks like."""
+    """Body of every error."""
 
     detail: str
 
 
 class ClientSequence(BaseModel):
-    """Who asks, and for the how-manieth time."""
+    """A client and the number of its request."""
 
     client: str | None
     sequence: int

@@ -216,7 +216,7 @@ class Trainer:
                 "best": self.best,
                 "stale": self.stale,
                 "sums": self.sums,
-                "fixed_by_data": {n: getattr(self.model, n) for n in self.model.fixed_by_data},
+                "fixed_by_data": self.model.fixed_arguments(),
             }
             | ({"callbacks": kept} if kept else {}),
         )

@@ -53,7 +53,9 @@ def build(name: str, dataset: Any = None, **options: Any) -> CausalModel[Any]:
 
 def values_of(model: CausalModel[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the model answer with its concepts, in their labels' units, instead of images."""
-    monkeypatch.setattr(model, "paint", lambda z: model.values(z) * model.scale + model.mean)
+    monkeypatch.setattr(
+        model, "decode_latents", lambda z: model.values(z) * model.scale + model.mean
+    )
 
 
 def descendants(model: CausalModel[Any], name: str) -> set[str]:
@@ -89,7 +91,7 @@ def test_setting_a_fact_costs_no_digits(name: str, monkeypatch: pytest.MonkeyPat
     model, images = build(name), pictures().images[:50]
     x = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
     years = model.concepts(x)[:, 0].numpy()
-    monkeypatch.setattr(model, "paint", model.values)
+    monkeypatch.setattr(model, "decode_latents", model.values)
     assert torch.equal(model.do(x, year=years)[:, 0], model.reconstruct(x)[:, 0])
 
 

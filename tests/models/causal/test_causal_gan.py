@@ -7,6 +7,7 @@ import torch
 from torch.distributions import Normal
 from torch.nn.functional import softplus
 
+from disentwine.causal.concepts import Concept, ConceptSpec
 from disentwine.causal.graph import Graph
 from disentwine.core.capabilities import Intervenes
 from disentwine.core.model import Batch
@@ -24,10 +25,15 @@ def build(**options: Any) -> CausalGAN:
     torch.manual_seed(0)
     return CausalGAN(
         image_shape=(16, 16, 3),
-        concept_names=NAMES,
-        label_mean=(0.0, 90.0, 5.0, 10.0),
-        label_scale=(20.0, 20.0, 2.0, 3.0),
-        learnt_graph=Graph.from_edges(NAMES, EDGES).to_json(),
+        concept_spec=ConceptSpec(
+            tuple(
+                Concept(name, mean=mean, std=std)
+                for name, mean, std in zip(
+                    NAMES, (0.0, 90.0, 5.0, 10.0), (20.0, 20.0, 2.0, 3.0), strict=True
+                )
+            )
+        ),
+        graph=Graph.from_edges(NAMES, EDGES),
         **options,
     ).eval()
 
@@ -72,7 +78,7 @@ def test_the_generator_plays_against_the_anti_labeler_and_with_the_labeler(batch
     with fixed_noise(0):
         z = model.prior(5).noise
     l = model.standardise(batch.u)  # noqa: E741 the paper's symbol
-    seen = model.discriminator(model.paint(CausalGANLatents(l, z)))
+    seen = model.discriminator(model.decode_latents(CausalGANLatents(l, z)))
     D = seen.logit.sigmoid()
     log_L, log_A = (
         Normal(labels, softplus(scale) + LEAST_SCALE).log_prob(l).sum(1)
@@ -147,7 +153,7 @@ def test_samples_follow_interventions() -> None:
     moved = model.move(drawn, {1: torch.full((6,), 0.5)})
     assert isinstance(moved, CausalGANLatents)
     with torch.no_grad():
-        torch.testing.assert_close(images, model.paint(moved))
+        torch.testing.assert_close(images, model.decode_latents(moved))
 
 
 def test_the_graph_is_learnt_unless_it_is_given() -> None:

@@ -8,15 +8,16 @@ import torch
 from torch.distributions import MultivariateNormal, kl_divergence
 
 from disentwine import CausalVAE
+from disentwine.causal.concepts import Concept, ConceptSpec
 from disentwine.causal.graph import Graph
 from disentwine.causal.notears import discover_notears
 from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.data import Arrays
 from disentwine.errors import UsageError
-from disentwine.models.causal.causal_vae import CausalLatents
+from disentwine.models.causal.causal_vae import CausalLatents, GraphLossWeights
+from disentwine.nn.concept_layers import LinearSCM, MaskLayer
 from disentwine.nn.distributions import DiagonalGaussian
-from disentwine.nn.scm import LinearSCM, MaskLayer
 
 NAMES = ("ball", "height", "hole", "flow")
 EDGES = (("ball", "height"), ("height", "flow"), ("hole", "flow"))
@@ -29,10 +30,15 @@ def build(edges: Any = EDGES, **options: Any) -> CausalVAE:
     weights = graph.weights * np.linspace(0.4, 1.3, 16).reshape(4, 4)
     return CausalVAE(
         image_shape=(16, 16, 3),
-        concept_names=NAMES,
-        label_mean=(1.0, 5.0, 3.0, 2.0),
-        label_scale=(0.5, 2.0, 1.0, 0.25),
-        learnt_graph=Graph(NAMES, weights).to_json(),
+        concept_spec=ConceptSpec(
+            tuple(
+                Concept(name, mean=mean, std=std)
+                for name, mean, std in zip(
+                    NAMES, (1.0, 5.0, 3.0, 2.0), (0.5, 2.0, 1.0, 0.25), strict=True
+                )
+            )
+        ),
+        graph=Graph(NAMES, weights),
         **options,
     ).eval()
 
@@ -76,14 +82,14 @@ def test_an_effect_depends_on_its_causes_alone() -> None:
         )
         felt = torch.zeros(4) if gradient is None else gradient[0].abs().sum(-1)
         causes = {NAMES[j] for j in range(4) if felt[j] > 0}
-        assert causes == set(model.start.parents(name))
+        assert causes == set(model.initial_graph.parents(name))
 
 
 def test_what_is_not_caused_does_not_move(x: torch.Tensor) -> None:
     model = build()
     for name in NAMES:
         before, after = move(model, x, **{name: 1.7})
-        follows = {name, *model.start.descendants(name)}
+        follows = {name, *model.initial_graph.descendants(name)}
         for i, other in enumerate(NAMES):
             same = torch.equal(before.z_hat[:, i], after.z_hat[:, i])
             assert same == (other not in follows), (name, other)
@@ -186,7 +192,7 @@ def test_the_encoder_looks_at_labels_only_where_they_are_given(x: torch.Tensor) 
 
 
 def test_every_weight_of_eq_14_counts(x: torch.Tensor) -> None:
-    model = build(alpha=2.0, beta=3.0, gamma=5.0)
+    model = build(graph_loss=GraphLossWeights(acyclicity=2.0, l_u=3.0, l_m=5.0))
     with fixed_noise(0):
         losses = model.loss(Batch(x, torch.randn(6, 4)))
     t = {name: term.mean() for name, term in losses.terms.items()}

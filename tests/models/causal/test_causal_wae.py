@@ -7,12 +7,14 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from disentwine.causal.concepts import Concept, ConceptSpec
 from disentwine.causal.graph import Graph
 from disentwine.core.capabilities import Adversarial
 from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.losses.kernels import hsic, mmd
 from disentwine.models import CausalWAE
+from disentwine.models.causal.causal_vae import GraphLossWeights
 from disentwine.models.causal.causal_wae import WAELatents
 
 NAMES = ("ball", "height", "hole", "flow", "colour")
@@ -25,10 +27,15 @@ def build(**options: Any) -> CausalWAE:
     torch.manual_seed(0)
     return CausalWAE(
         image_shape=(16, 16, 1),
-        concept_names=NAMES,
-        label_mean=(1.0, 5.0, 3.0, 2.0, 0.0),
-        label_scale=(0.5, 2.0, 1.0, 0.25, 1.0),
-        learnt_graph=Graph.from_edges(NAMES, EDGES).to_json(),
+        concept_spec=ConceptSpec(
+            tuple(
+                Concept(name, mean=mean, std=std)
+                for name, mean, std in zip(
+                    NAMES, (1.0, 5.0, 3.0, 2.0, 0.0), (0.5, 2.0, 1.0, 0.25, 1.0), strict=True
+                )
+            )
+        ),
+        graph=Graph.from_edges(NAMES, EDGES),
         **({"dimensions": 3, "discriminator_units": 8} | options),
     ).eval()
 
@@ -94,8 +101,8 @@ def test_roots_are_painted_from_their_own_codes() -> None:
 @pytest.mark.parametrize("divergence", ["mmd", "gan"])
 def test_the_loss_is_eq_8_with_eqs_2_to_4(batch: Batch, divergence: Any) -> None:
     weights = {"lambda_1": 2.0, "lambda_2": 3.0, "lambda_u": 5.0}
-    weights |= {"gamma_1": 7.0, "gamma_2": 11.0, "gamma_3": 13.0}
-    model = build(divergence=divergence, label_dropout=0.0, **weights)
+    graph_loss = GraphLossWeights(l_u=7.0, acyclicity=11.0, l_m=13.0)
+    model = build(divergence=divergence, label_dropout=0.0, graph_loss=graph_loss, **weights)
     with fixed_noise(2):
         losses = model.loss(batch)
     u = model.standardise(batch.u)
@@ -114,7 +121,7 @@ def test_the_loss_is_eq_8_with_eqs_2_to_4(batch: Batch, divergence: Any) -> None
     A, caused = model.scm.A, [1, 3]
     l_u = (u - u @ A)[:, caused].square().sum(1).mean()
     l_m = (latents.z_1 - model.g_2(latents.z_1, A))[:, caused].square().sum((1, 2)).mean()
-    read = (found.read - u).square().sum(1).mean()
+    read = (found.predicted - u).square().sum(1).mean()
     expected = (
         error + 2 * distance + 3 * hsic(found.code, u) + 5 * read + 7 * l_u + 13 * l_m
     )  # A is acyclic: eq. 3 is 0
@@ -166,7 +173,7 @@ def test_an_intervention_moves_what_it_should(batch: Batch, decode_roots: bool) 
     model = build(decode_roots=decode_roots)
     for name in NAMES:
         before, after = move(model, batch.x, **{name: 1.7})
-        follows = {name, *model.start.descendants(name)}
+        follows = {name, *model.initial_graph.descendants(name)}
         assert moves(before.u, after.u) == follows
         assert moves(before.z_1, after.z_1) == follows
         # What is left of a root behind the mask layer is epsilon, which no label moves.
@@ -204,8 +211,8 @@ def test_labels_are_read_where_none_are_given(batch: Batch) -> None:
     given[:, 2] = 1
     found = model.f(batch.x, u, given)
     assert torch.equal(found.u[:, 2], u[:, 2])
-    assert torch.equal(found.u[:, :2], found.read[:, :2])
-    torch.testing.assert_close(model.f(batch.x).u, found.read)
+    assert torch.equal(found.u[:, :2], found.predicted[:, :2])
+    torch.testing.assert_close(model.f(batch.x).u, found.predicted)
     assert not torch.allclose(model.f(batch.x).code, found.code)
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.distributions import Normal, kl_divergence
 
+from disentwine.causal.concepts import Concept, ConceptSpec
 from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.models import ConditionVAE
@@ -19,9 +20,12 @@ def build(**options: Any) -> ConditionVAE:
     torch.manual_seed(0)
     return ConditionVAE(
         image_shape=(16, 16, 3),
-        concept_names=NAMES,
-        label_mean=MEAN,
-        label_scale=SCALE,
+        concept_spec=ConceptSpec(
+            tuple(
+                Concept(name, mean=mean, std=std)
+                for name, mean, std in zip(NAMES, MEAN, SCALE, strict=True)
+            )
+        ),
         **options,
     )
 
@@ -94,4 +98,4 @@ def test_labels_to_draw_from_are_saved_with_the_weights() -> None:
     model, twin = build(), build()
     model.labels.fill(torch.full((5, 3), 2.5))
     twin.load_state_dict(model.state_dict())
-    assert (twin.labels.draw(4) == 2.5).all()
+    assert (twin.labels.sample(4) == 2.5).all()

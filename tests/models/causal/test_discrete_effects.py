@@ -1,5 +1,6 @@
 """Effects of few values follow their causes, and stay among their values."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 import torch
 
 from disentwine import fit, load_run
-from disentwine.causal.concepts import effect_levels
+from disentwine.causal.concepts import discrete_values
 from disentwine.data import Arrays, Flow
 from disentwine.models import MODELS
 from disentwine.models.causal.layered_base import LayeredModel
@@ -44,7 +45,7 @@ def with_mechanisms(name: str, data: Arrays, *, steps: int = 400, **options: Any
     for step in range(steps):
         optimiser.param_groups[0]["lr"] = 0.003 * (1 - step / steps)
         u = model.standardise(train[torch.randint(len(train), (256,))])
-        model.note_errors(u, u, torch.ones(len(u)).bool())
+        model.update_errors(u, u, torch.ones(len(u)).bool())
         optimiser.zero_grad()
         model.mechanism_terms(u, torch.ones(len(u)).bool())["mechanisms"].mean().backward()
         optimiser.step()
@@ -101,7 +102,7 @@ def test_the_likeliest_of_three_values_follows_and_the_shift_of_a_cause_is_a_shi
     rng = np.random.default_rng(0)
     a, own = rng.integers(0, 2, (2, 6000)).astype(float)
     model = with_mechanisms("causal-vae/layered", pictures(a, a + own))
-    assert model.levels == ((), (0.0, 1.0, 2.0))
+    assert model.composition.discrete_values == ((), (0.0, 1.0, 2.0))
     assert means(model, [0.0, 1.0]) == pytest.approx([0.5, 1.5], abs=0.05)
     z = model.standardise(torch.tensor([[0.0, 0.0], [0.0, 1.0]]).repeat(50, 1))
     latents = torch.cat([z, torch.rand(100, 1) * 0.9 + 0.05], dim=1)
@@ -109,7 +110,7 @@ def test_the_likeliest_of_three_values_follows_and_the_shift_of_a_cause_is_a_shi
     torch.testing.assert_close(on, torch.tensor([1.0, 2.0]).repeat(50))
 
 
-@pytest.mark.parametrize("abduction", ["network", "least-squares"])
+@pytest.mark.parametrize("abduction", ["encoder", "least-squares"])
 def test_pictures_show_the_effect_and_answer_the_same_alone_or_among_others(abduction: str) -> None:
     data = coin(0.8, n=3000)
     torch.manual_seed(0)
@@ -136,18 +137,20 @@ def test_effects_of_few_values_are_told_by_the_labels() -> None:
     a, many = rng.integers(0, 2, 600), rng.integers(0, 9, 600)
     both = {"graph_ab": pictures(a, many / 8), "graph_ba": pictures(many / 8, a)}
     graphs = {key: MODELS["causal-vae"].for_data(d, edges=PAIR).graph for key, d in both.items()}
-    assert effect_levels(both["graph_ab"], graphs["graph_ab"]) == ((), ())
-    assert effect_levels(both["graph_ba"], graphs["graph_ba"]) == ((), (0.0, 1.0))
+    assert discrete_values(both["graph_ab"], graphs["graph_ab"]) == ((), ())
+    assert discrete_values(both["graph_ba"], graphs["graph_ba"]) == ((), (0.0, 1.0))
     categories = pictures(a, many / 8, kinds={"b": "categorical"})
-    assert len(effect_levels(categories, graphs["graph_ab"])[1]) == 9
-    assert set(MODELS["causal-vae/layered"].for_data(Flow(size=32)).levels) == {()}
+    assert len(discrete_values(categories, graphs["graph_ab"])[1]) == 9
+    assert set(
+        MODELS["causal-vae/layered"].for_data(Flow(size=32)).composition.discrete_values
+    ) == {()}
 
 
 def test_a_model_that_knows_no_levels_is_as_it_was() -> None:
     """As of a checkpoint from before there were any."""
     model: Any = MODELS["causal-vae/layered"].for_data(coin(0.8, n=600), edges=PAIR)
-    fixed = {n: getattr(model, n) for n in model.fixed_by_data if n != "levels"}
-    older = type(model)(**fixed, edges=PAIR)
+    composition = replace(model.composition, discrete_values=())
+    older = type(model)(model.image_shape, model.concept_spec, model.graph, composition, edges=PAIR)
     assert older.few == ()
     assert older.abduct(torch.rand(3, 1, 16, 16)).shape == (3, 2)
 
@@ -157,5 +160,6 @@ def test_levels_are_saved_and_loaded(tmp_path: Path) -> None:
     model: Any = MODELS["causal-wae/layered"].for_data(data, edges=PAIR)
     model = fit(model, data, steps=2, out=tmp_path / "run", progress=False)
     loaded: Any = load_run(tmp_path / "run").model
-    assert loaded.levels == model.levels == ((), (0.0, 1.0))
+    assert loaded.composition == model.composition
+    assert model.composition.discrete_values == ((), (0.0, 1.0))
     assert np.array_equal(loaded.do(data.images[:9], a=1), model.do(data.images[:9], a=1))

@@ -5,12 +5,14 @@ import pytest
 import torch
 
 from disentwine import fit
+from disentwine.causal.concepts import Concept, ConceptSpec
 from disentwine.causal.graph import Graph
 from disentwine.core.model import Batch
 from disentwine.data import Arrays, Pendulum
 from disentwine.errors import UsageError
 from disentwine.models import LayeredCausalVAE
-from disentwine.models.causal.layered_vae import BEYOND
+from disentwine.models.causal.layered_vae import PRIOR_WIDTH
+from disentwine.models.causal.pixel_attribution import Composition
 from disentwine.nn.layered_decoder import (
     EdgeDecoder,
     FieldDecoder,
@@ -24,17 +26,21 @@ EDGES = tuple((cause, effect) for cause in NAMES[:2] for effect in NAMES[2:])
 GROUPS = ((0,), (1,), (2, 3))
 
 
-@pytest.fixture(params=["network", "least-squares"])
+@pytest.fixture(params=["encoder", "least-squares"])
 def model(request: pytest.FixtureRequest) -> LayeredCausalVAE:
     torch.manual_seed(0)
     return LayeredCausalVAE(
         image_shape=(16, 16, 3),
-        concept_names=NAMES,
-        label_mean=(0.0, 90.0, 5.0, 10.0),
-        label_scale=(20.0, 20.0, 2.0, 3.0),
-        learnt_graph=Graph.from_edges(NAMES, EDGES).to_json(),
-        groups=GROUPS,
-        boxes=((0, 0, 16, 16),) * 3,
+        concept_spec=ConceptSpec(
+            tuple(
+                Concept(name, mean=mean, std=std)
+                for name, mean, std in zip(
+                    NAMES, (0.0, 90.0, 5.0, 10.0), (20.0, 20.0, 2.0, 3.0), strict=True
+                )
+            )
+        ),
+        graph=Graph.from_edges(NAMES, EDGES),
+        composition=Composition(GROUPS, ((0, 0, 16, 16),) * 3),
         abduction=request.param,
     ).eval()
 
@@ -79,8 +85,8 @@ def test_a_layer_sees_its_own_concepts_alone() -> None:
     z = torch.randn(3, 4)
     moved = z.clone()
     moved[:, 1] += 1
-    for group, painter in zip(decoder.groups, decoder.painters, strict=True):
-        same = torch.equal(painter(z[:, group]), painter(moved[:, group]))
+    for group, component in zip(decoder.concept_groups, decoder.components, strict=True):
+        same = torch.equal(component(z[:, group]), component(moved[:, group]))
         assert same == (1 not in group)
 
 
@@ -148,7 +154,7 @@ def test_noise_and_codes_are_the_same_in_other_words(
 
 def test_a_misspelt_abduction_is_refused(model: LayeredCausalVAE, x: torch.Tensor) -> None:
     model.abduction = "leastsquares"  # type: ignore[assignment]
-    with pytest.raises(UsageError, match="'network' or 'least-squares'"):
+    with pytest.raises(UsageError, match="'encoder' or 'least-squares'"):
         model.do(x, light=60)
 
 
@@ -163,9 +169,9 @@ def test_least_squares_find_the_concepts_that_were_painted(monkeypatch: pytest.M
         noise = model.standardise(labels)
         noise[:, 2:] = 0
         z = model.caused_by(noise)
-        painted = model.paint(z)
+        painted = model.decode_latents(z)
         wrong = model.caused_by(noise + 0.05 * torch.randn_like(noise))
-        monkeypatch.setattr(model, "codes", lambda x: wrong)
+        monkeypatch.setattr(model, "encode", lambda x: wrong)
         model.encoder_error.fill_(0.05**2)
         model.mechanism_error.fill_(1e6)  # what is read is kept
         found = model.abduct(painted)
@@ -181,9 +187,11 @@ def test_where_a_picture_says_nothing_noise_is_as_likely_as_among_labels(
     with torch.no_grad():
         model.log_scale.fill_(20.0)  # pixels count for nothing
         of_labels = model.noise_of(model.labels.rows).square().mean(0)
-        model.encoder_error.copy_(of_labels / BEYOND**2)  # as large as the noise, so half is kept
+        model.encoder_error.copy_(
+            of_labels / PRIOR_WIDTH**2
+        )  # as large as the noise, so half is kept
         model.mechanism_error.fill_(1e6)
-        read = model.noise_of(model.merge(model.codes(x)))
+        read = model.noise_of(model.merge(model.encode(x)))
         torch.testing.assert_close(
             model.noise_of(model.abduct(x)), 0.5 * read, rtol=1e-3, atol=1e-4
         )
@@ -192,7 +200,7 @@ def test_where_a_picture_says_nothing_noise_is_as_likely_as_among_labels(
 def test_painters_paint_in_their_boxes_alone() -> None:
     torch.manual_seed(0)
     boxes = [(0, 0, 4, 8), (4, 0, 8, 8)]
-    decoder = LayeredDecoder([(0,), (1, 2)], image_shape=(8, 8, 3), boxes=boxes)
+    decoder = LayeredDecoder([(0,), (1, 2)], image_shape=(8, 8, 3), group_boxes=boxes)
     z = torch.randn(2, 3)
     moved = z + torch.tensor([1.0, 0.0, 0.0])
     with torch.no_grad():
@@ -233,7 +241,7 @@ def test_what_causes_say_is_right_on_average_whatever_the_density_of_noise(
     u = torch.randn(5, 4) * model.scale + model.mean
     with torch.no_grad():
         for _ in range(3000):
-            model.note_errors(torch.randn(5, 4), model.standardise(u), torch.ones(5).bool())
+            model.update_errors(torch.randn(5, 4), model.standardise(u), torch.ones(5).bool())
         known = model.standardise(u)
         for i in model.causes:
             assert (known[:, i] - model.mechanism(i, known)).mean().abs() < 1e-4
@@ -249,7 +257,7 @@ def test_missing_labels_are_not_learnt_from(model: LayeredCausalVAE, x: torch.Te
 def test_graph_groups_and_background_are_learnt_from_the_data() -> None:
     pendulum = Pendulum(size=32)
     model = LayeredCausalVAE.for_data(pendulum)
-    assert model.groups == ((0,), (1,), (2, 3))
+    assert model.composition.concept_groups == ((0,), (1,), (2, 3))
     assert set(model.graph.edges) == set(pendulum.graph.edges)
     painted = model.decoder.background.detach().sigmoid().permute(1, 2, 0).numpy()
     median = np.median(pendulum.images[pendulum.split["train"]], axis=0) / 255
@@ -265,4 +273,4 @@ def test_a_hue_that_changes_at_the_same_brightness_is_painted() -> None:
     images[:, 20:28, 20:28, 2] = 0
     pictures = Arrays(images=images, factors=u, names=("grey", "hue"))
     model = LayeredCausalVAE.for_data(pictures, edges=())
-    assert (model.decoder.regions.sum((1, 2)) > 0).all()
+    assert (model.decoder.group_masks.sum((1, 2)) > 0).all()

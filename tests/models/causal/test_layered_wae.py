@@ -6,12 +6,14 @@ import pytest
 import torch
 from torch.autograd.functional import jacobian
 
+from disentwine.causal.concepts import Concept, ConceptSpec
 from disentwine.causal.graph import Graph
 from disentwine.core.capabilities import Adversarial
 from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.losses.kernels import hsic, mmd
 from disentwine.models import LayeredCausalWAE
+from disentwine.models.causal.pixel_attribution import Composition
 
 NAMES = ("light", "angle", "shadow")
 
@@ -21,12 +23,14 @@ def build(**options: Any) -> LayeredCausalWAE:
     graph = Graph.from_edges(NAMES, (("light", "shadow"), ("angle", "shadow")))
     return LayeredCausalWAE(
         image_shape=(16, 16, 1),
-        concept_names=NAMES,
-        label_mean=(1.0, 5.0, 3.0),
-        label_scale=(0.5, 2.0, 1.0),
-        learnt_graph=graph.to_json(),
-        groups=((0,), (1, 2)),
-        boxes=((0, 0, 16, 16), (8, 0, 16, 16)),
+        concept_spec=ConceptSpec(
+            tuple(
+                Concept(name, mean=mean, std=std)
+                for name, mean, std in zip(NAMES, (1.0, 5.0, 3.0), (0.5, 2.0, 1.0), strict=True)
+            )
+        ),
+        graph=graph,
+        composition=Composition(((0,), (1, 2)), ((0, 0, 16, 16), (8, 0, 16, 16))),
         **({"discriminator_units": 8} | options),
     ).eval()
 

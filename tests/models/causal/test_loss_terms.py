@@ -8,17 +8,19 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.distributions import Normal, kl_divergence
 
+from disentwine.causal.concepts import Concept, ConceptSpec
 from disentwine.causal.graph import Graph
 from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.losses.kernels import hsic
 from disentwine.models import CausalVAE, CausalWAE, ConditionVAE, LayeredCausalVAE
 from disentwine.models.causal.causal_vae import CausalLatents
+from disentwine.models.causal.pixel_attribution import Composition
 from disentwine.nn.distributions import DiagonalGaussian
 from disentwine.nn.layered_decoder import LayeredDecoder
 
 NAMES = ("light", "angle", "shadow")
-LAYERS = {"groups": ((0,), (1, 2)), "boxes": ((0, 0, 16, 16), (4, 0, 16, 16))}
+LAYERS = {"composition": Composition(((0,), (1, 2)), ((0, 0, 16, 16), (4, 0, 16, 16)))}
 N, D = 6, 2
 
 
@@ -26,12 +28,15 @@ def build(cls: Any, **options: Any) -> Any:
     """A model that is not trained, with edges of weights that are neither 0 nor 1."""
     torch.manual_seed(0)
     weights = [[0, 0, 0.7], [0, 0, -0.4], [0, 0, 0]]
-    graph = {} if cls is ConditionVAE else {"learnt_graph": Graph(NAMES, weights).to_json()}
+    graph = {} if cls is ConditionVAE else {"graph": Graph(NAMES, weights)}
     return cls(
         image_shape=(16, 16, 1),
-        concept_names=NAMES,
-        label_mean=(1.0, 5.0, 3.0),
-        label_scale=(0.5, 2.0, 1.0),
+        concept_spec=ConceptSpec(
+            tuple(
+                Concept(name, mean=mean, std=std)
+                for name, mean, std in zip(NAMES, (1.0, 5.0, 3.0), (0.5, 2.0, 1.0), strict=True)
+            )
+        ),
         **graph,
         **options,
     ).eval()
@@ -93,10 +98,10 @@ def test_the_loss_of_causal_vae_is_eq_14(batch: Batch) -> None:
 def test_causal_vae_paints_what_is_behind_the_mask_layer() -> None:
     model = build(CausalVAE, dimensions=D)
     epsilon, z, z_hat = torch.randn(3, 4, 3, D)
-    painted = model.paint(CausalLatents(epsilon, z, z_hat))
+    painted = model.decode_latents(CausalLatents(epsilon, z, z_hat))
     torch.testing.assert_close(painted, model.f.network(z_hat.flatten(1)).sigmoid())
     x = torch.rand(4, 1, 16, 16)
-    torch.testing.assert_close(model.reconstruct(x), model.paint(model.abduct(x)))
+    torch.testing.assert_close(model.reconstruct(x), model.decode_latents(model.abduct(x)))
 
 
 def test_condition_vae_paints_a_draw_of_its_posterior(batch: Batch) -> None:
@@ -123,7 +128,7 @@ def test_independence_is_from_labels_and_where_there_are_none_from_what_is_read(
     found = model.loss(batch).terms["independence"]
     known = batch.u.isfinite()
     read = model.f(batch.x, model.standardise(batch.u), known * (1.0 - dropout))
-    expected = hsic(read.code, torch.where(known, model.standardise(batch.u), read.read))
+    expected = hsic(read.code, torch.where(known, model.standardise(batch.u), read.predicted))
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-7)
 
 
@@ -169,12 +174,12 @@ def scene() -> tuple[LayeredDecoder, Tensor]:
     """A decoder whose second painter has half of its box for region, and concepts."""
     torch.manual_seed(0)
     decoder = LayeredDecoder(
-        [(0,), (1, 2)], image_shape=(8, 8, 3), boxes=[(0, 0, 8, 8), (2, 0, 8, 8)]
+        [(0,), (1, 2)], image_shape=(8, 8, 3), group_boxes=[(0, 0, 8, 8), (2, 0, 8, 8)]
     )
-    decoder.regions[1, :, 4:] = 0
+    decoder.group_masks[1, :, 4:] = 0
     with torch.no_grad():
         decoder.background.normal_()
-        for parameter in decoder.painters.parameters():
+        for parameter in decoder.components.parameters():
             parameter.mul_(2)
     return decoder, 2 * torch.randn(5, 3)
 
@@ -195,7 +200,7 @@ def test_layers_cover_one_another_by_an_opacity_that_rises_evenly() -> None:
     decoder, z = scene()
     image = decoder.background.sigmoid().repeat(5, 1, 1, 1)
     for painter, concepts, top, right in zip(
-        decoder.painters, (z[:, :1], z[:, 1:]), (0, 2), (8, 4), strict=True
+        decoder.components, (z[:, :1], z[:, 1:]), (0, 2), (8, 4), strict=True
     ):
         colour, t = painter(concepts)[..., :right].split([3, 1], dim=1)
         t = 2 * (t - 2)

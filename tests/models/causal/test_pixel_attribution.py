@@ -14,7 +14,7 @@ from disentwine.models import MODELS, LayeredCausalVAE
 from disentwine.models.causal.pixel_attribution import (
     RARE,
     group_concepts,
-    learn_regions,
+    learn_composition,
     varied_rows,
 )
 
@@ -35,7 +35,7 @@ def test_the_drawn_scenes_fall_into_their_parts(
     some = np.random.default_rng(0).permutation(dataset.split["train"])[:2000]
     pixels = dataset.images[some].mean(axis=-1).reshape(len(some), -1) / 255
     graph = Graph.from_networkx(dataset.graph, dataset.names)
-    found = group_concepts(dataset.factors[some], pixels, graph).groups
+    found = group_concepts(dataset.factors[some], pixels, graph).concept_groups
     assert {tuple(dataset.names[i] for i in group) for group in found} == groups
 
 
@@ -44,8 +44,8 @@ def test_overlapping_sets_are_merged_and_unseen_concepts_stand_alone() -> None:
     pixels = np.stack([u[:, 0] * u[:, 1], u[:, 1] * u[:, 2], u[:, 1]], axis=1)
     graph = Graph.from_edges(tuple("abcd"), [])
     found = group_concepts(u, pixels, graph)
-    assert found.groups == ((0, 1, 2), (3,))
-    assert found.owner.tolist() == [0, 0, 0]
+    assert found.concept_groups == ((0, 1, 2), (3,))
+    assert found.attributed_group.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("noise", [0.1, 0.15])
@@ -61,15 +61,15 @@ def test_an_effect_that_nearly_determines_its_cause_does_not_take_its_pixels(noi
     found = group_concepts(
         np.stack([a, b], axis=1), pixels, Graph.from_edges(("a", "b"), [("a", "b")])
     )
-    assert found.groups == ((0,), (1,))
-    assert found.owner.tolist() == [0, 0, 1, 1]
+    assert found.concept_groups == ((0,), (1,))
+    assert found.attributed_group.tolist() == [0, 0, 1, 1]
 
 
 def test_where_two_explain_a_pixel_equally_the_effect_has_it() -> None:
     a = np.random.default_rng(0).uniform(-1, 1, 1600)
     labels, graph = np.stack([a, 2 * a], axis=1), Graph.from_edges(("a", "b"), [("a", "b")])
-    assert group_concepts(labels, a[:, None], graph).owner.tolist() == [1]
-    assert group_concepts(labels[:, ::-1], a[:, None], graph).owner.tolist() == [1]
+    assert group_concepts(labels, a[:, None], graph).attributed_group.tolist() == [1]
+    assert group_concepts(labels[:, ::-1], a[:, None], graph).attributed_group.tolist() == [1]
 
 
 @pytest.mark.parametrize("cases", [3, 100])
@@ -78,11 +78,11 @@ def test_a_rare_label_takes_no_more_than_its_own_pixels(cases: int) -> None:
     labels = np.stack([rng.uniform(-1, 1, 30_000), np.arange(30_000) < cases], axis=1)
     pixels = labels[:, [0, 0, 1]] + 0.01 * rng.normal(size=(30_000, 3))
     found = group_concepts(labels, pixels, Graph.from_edges(("common", "rare"), []))
-    assert found.groups == ((0,), (1,))
-    assert found.owner.tolist()[:2] == [0, 0]
+    assert found.concept_groups == ((0,), (1,))
+    assert found.attributed_group.tolist()[:2] == [0, 0]
     if cases >= RARE:
-        assert found.owner[2] == 1
-        assert found.seen == (True, True)
+        assert found.attributed_group[2] == 1
+        assert found.visible == (True, True)
 
 
 def test_rows_are_drawn_with_rare_values_in_both_halves_and_elsewhere_as_ever() -> None:
@@ -102,18 +102,18 @@ def test_images_and_labels_that_never_change_divide_nothing_by_zero() -> None:
     u = np.random.default_rng(0).normal(size=(600, 2))
     graph = Graph.from_edges(("a", "b"), [])
     blank = group_concepts(u, np.full((600, 5), 128 / 255), graph)
-    assert blank.owner.tolist() == [-1] * 5
-    assert blank.seen == (False, False)
+    assert blank.attributed_group.tolist() == [-1] * 5
+    assert blank.visible == (False, False)
     still = group_concepts(u * [1, 0], u[:, :1].repeat(5, axis=1), graph)
-    assert still.owner.tolist() == [0] * 5
-    assert still.seen == (True, False)
+    assert still.attributed_group.tolist() == [0] * 5
+    assert still.visible == (True, False)
 
 
 def test_noise_that_no_concept_explains_shows_none() -> None:
     rng = np.random.default_rng(0)
     u, noise = rng.normal(size=(1600, 2)), rng.normal(size=(1600, 20))
     pixels = np.hstack([u[:, :1], noise])
-    assert group_concepts(u, pixels, Graph.from_edges(("a", "b"), [])).seen == (True, False)
+    assert group_concepts(u, pixels, Graph.from_edges(("a", "b"), [])).visible == (True, False)
 
 
 LAYERED = ("causal-vae/layered", "causal-wae/layered")
@@ -135,8 +135,8 @@ def test_a_concept_that_shows_too_faintly_is_told_of_once(
     said = capsys.readouterr().err
     assert said.count("warning") == 1
     assert "do(faint=...) will change nothing" in said
-    assert "0.2% of the variance" in said
-    assert model.decoder.regions.sum((1, 2))[1] == 0
+    assert "0.2% of the largest variance" in said
+    assert model.decoder.group_masks.sum((1, 2))[1] == 0
 
 
 def test_a_cause_that_shows_through_its_effect_is_not_warned_of(
@@ -146,9 +146,9 @@ def test_a_cause_that_shows_through_its_effect_is_not_warned_of(
     cause = rng.normal(size=600)
     effect = np.clip(cause + rng.normal(size=600), -1, 1)
     pictures = squares(np.stack([cause, effect], axis=1), ("cause", "effect"), (0, 100))
-    learn_regions(pictures, Graph.from_edges(("cause", "effect"), [("cause", "effect")]))
+    learn_composition(pictures, Graph.from_edges(("cause", "effect"), [("cause", "effect")]))
     assert capsys.readouterr().err == ""
-    learn_regions(pictures, Graph.from_edges(("cause", "effect"), []))
+    learn_composition(pictures, Graph.from_edges(("cause", "effect"), []))
     assert "do(cause=...) will change nothing" in capsys.readouterr().err
 
 
@@ -158,19 +158,19 @@ def test_a_rare_label_that_is_seen_often_enough_has_its_pixels_and_no_others(
     rng = np.random.default_rng(0)
     labels = np.stack([rng.uniform(-1, 1, 6000), np.arange(6000) % 100 == 0], axis=1)
     pictures = squares(labels, ("common", "rare"), (100, 100))
-    _, regions = learn_regions(pictures, Graph.from_edges(pictures.names, []))
+    _, masks = learn_composition(pictures, Graph.from_edges(pictures.names, []))
     assert capsys.readouterr().err == ""
-    assert regions[0, :4, 4:12].all()
-    assert regions[1, 6:10, 4:12].all()
-    assert not regions[1, :4].any()
+    assert masks[0, :4, 4:12].all()
+    assert masks[1, 6:10, 4:12].all()
+    assert not masks[1, :4].any()
 
 
 def test_a_label_of_three_images_takes_no_pixels_of_others() -> None:
     labels = np.stack([np.linspace(-1, 1, 6000), np.arange(6000) % 2000 == 7], axis=1)
     pictures = squares(labels, ("common", "rare"), (100, 100))
-    _, regions = learn_regions(pictures, Graph.from_edges(pictures.names, []))
-    assert regions[0, :4, 4:12].all()
-    assert not regions[1, :4].any()
+    _, masks = learn_composition(pictures, Graph.from_edges(pictures.names, []))
+    assert masks[0, :4, 4:12].all()
+    assert not masks[1, :4].any()
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -16,11 +16,12 @@ import torch
 from filelock import FileLock
 
 from disentwine import VAE, data, fit
-from disentwine.causal.concepts import complete_labels
+from disentwine.causal.concepts import ConceptSpec, complete_labels
 from disentwine.causal.graph import Graph
 from disentwine.core.model import Batch, Losses, Model
 from disentwine.models import MODELS, VQVAE, LayeredCausalVAE
 from disentwine.models.causal.layered_base import median_image_logits
+from disentwine.models.causal.pixel_attribution import Composition
 from disentwine.nn.encoders import ImageShape
 from disentwine.serve.app import create_app
 from disentwine.serve.server import listen, server_of
@@ -61,15 +62,11 @@ class Shifts(Model):
 
 def small_layered(pendulum: data.Pendulum) -> LayeredCausalVAE:
     """With the graph and the masks of concepts given, which `for_data` would learn in ten seconds."""
-    labels = pendulum.factors[pendulum.split["train"]]
     model = LayeredCausalVAE(
-        image_shape=pendulum.image_shape,
-        concept_names=pendulum.names,
-        label_mean=tuple(map(float, labels.mean(axis=0))),
-        label_scale=tuple(map(float, labels.std(axis=0))),
-        learnt_graph=Graph.from_networkx(pendulum.graph, pendulum.names).to_json(),
-        groups=((0,), (1,), (2, 3)),
-        boxes=((14, 7, 28, 26), (3, 3, 9, 30), (26, 6, 29, 30)),
+        pendulum.image_shape,
+        ConceptSpec.from_dataset(pendulum),
+        Graph.from_networkx(pendulum.graph, pendulum.names),
+        Composition(((0,), (1,), (2, 3)), ((14, 7, 28, 26), (3, 3, 9, 30), (26, 6, 29, 30))),
     )
     with torch.no_grad():
         model.decoder.background.copy_(median_image_logits(pendulum))

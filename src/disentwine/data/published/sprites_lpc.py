@@ -85,7 +85,7 @@ class SpritesLPC(Dataset):
             noise: unused; the factors determine the image.
         """
         table = factor_table(factors, self.names)
-        after = counterfactual(table, self.names, self.graph, {}, do)
+        after = counterfactual(table, self.spec, self.graph, {}, do)
         for factor, column in zip(self.spec, after.T, strict=True):
             wrong = ~np.isin(column, range(len(factor.values)))
             if wrong.any():

@@ -125,7 +125,7 @@ class Flow(RenderedDataset):
                 f"noise: give one finite number for each of the {len(table)} images, "
                 f"got shape {noise.shape}"
             )
-        after = counterfactual(table, self.names, GRAPH, MECHANISMS, do)
+        after = counterfactual(table, self.spec, GRAPH, MECHANISMS, do)
         return Simulation(
             render(after, noise, self.size, pixel_snapping=self.pixel_snapping), after
         )

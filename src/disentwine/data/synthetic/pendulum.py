@@ -124,7 +124,7 @@ class Pendulum(RenderedDataset):
         An intervention on the shadow changes the shadow alone.
         """
         table = factor_table(factors, self.names)
-        after = counterfactual(table, self.names, GRAPH, MECHANISMS, do)
+        after = counterfactual(table, self.spec, GRAPH, MECHANISMS, do)
         return Simulation(render(after, self.size, pixel_snapping=self.pixel_snapping), after)
 
 

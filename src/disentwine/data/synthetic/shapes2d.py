@@ -81,7 +81,7 @@ class Shapes2D(RenderedDataset):
             noise: unused; the factors determine the image.
         """
         table = factor_table(factors, self.names)
-        after = counterfactual(table, self.names, self.graph, {}, do)
+        after = counterfactual(table, self.spec, self.graph, {}, do)
         return Simulation(render(after), after)
 
 

@@ -120,7 +120,7 @@ class Shapes3D(Dataset):
             noise: unused; the factors determine the image.
         """
         table = factor_table(factors, self.names)
-        after = counterfactual(table, self.names, self.graph, {}, do)
+        after = counterfactual(table, self.spec, self.graph, {}, do)
         _check_scenes(after)
         place = np.array([self._places.get(tuple(scene), -1) for scene in after[:, 3:]], np.int64)
         images = np.empty((len(after), SIDE, SIDE, 3), np.uint8)

@@ -1,22 +1,23 @@
-"""What models with causal concepts share: labels, a learnt graph, and the do-operation."""
+"""Base of causal models: concepts, a graph, abduction, interventions and counterfactuals."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from disentwine.causal.concepts import label_arguments, learn_graph
+from disentwine.causal.concepts import ConceptSpec, learn_graph
 from disentwine.causal.constraints import NOTHING
 from disentwine.causal.graph import Graph
-from disentwine.causal.interventions import Intervention, LabelValues, label_values
 from disentwine.core.dataset import Dataset
+from disentwine.core.interventions import Counterfactual, Intervention, OutOfRange
 from disentwine.core.model import Batch, Model
-from disentwine.core.types import Do
+from disentwine.core.types import Do, FloatArray
+from disentwine.errors import warn
 from disentwine.nn.encoders import ImageShape
 from disentwine.nn.images import accepts_images, answer_in_kind, check_count
 
@@ -25,169 +26,204 @@ Edges = tuple[tuple[str, str], ...]
 
 
 class CausalModel(Model, Generic[Latents]):
-    """A model whose code holds named concepts, and a graph of what causes what.
+    """A model whose latents hold named concepts, and a causal graph over them.
 
-    A subclass says how an image's latents are abducted or drawn anew, what they become when concepts
-    are moved, and how they are painted. The graph is learnt from the labels of the training split,
-    starting from the option `knowledge`, or follows from `edges` when all of them are known.
+    A subclass defines abduction, the prior over latents, the latents under an intervention, and the
+    decoder. The graph is learnt from the training labels under the option `knowledge`, or given by the
+    option `edges`.
 
     Arguments:
         image_shape: (height, width, channels).
-        concept_names: what they are called.
-        label_mean: (k,) of the training labels, in their own units.
-        label_scale: (k,) their standard deviations.
-        learnt_graph: as `Graph.to_json` writes it.
-        label_values: of each concept the names of its categories, or its least and greatest training
-            label; not known of runs that are older than this argument.
+        concept_spec: name, kind, unit and training range of each concept.
+        graph: over the concepts, as learnt from labels before the training.
+
+    Attributes:
+        initial_graph: that graph; `graph` may change while the model is trained.
     """
 
-    fixed_by_data: ClassVar[tuple[str, ...]] = (
-        "image_shape",
-        "concept_names",
-        "label_mean",
-        "label_scale",
-        "learnt_graph",
-        "label_values",
-    )
+    fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape", "concept_spec", "graph")
     mean: Tensor
     scale: Tensor
 
-    def __init__(
-        self,
-        image_shape: ImageShape,
-        *,
-        concept_names: tuple[str, ...],
-        label_mean: tuple[float, ...],
-        label_scale: tuple[float, ...],
-        learnt_graph: dict[str, Any],
-        label_values: LabelValues = (),
-    ) -> None:
+    def __init__(self, image_shape: ImageShape, concept_spec: ConceptSpec, graph: Graph) -> None:
         super().__init__()
         self.image_shape = image_shape
-        self.label_mean, self.label_scale = label_mean, label_scale
-        self.learnt_graph = learnt_graph
-        self.label_values = label_values
-        self.concept_names = concept_names
-        self.start = Graph.from_json(learnt_graph)
-        self.register_buffer("mean", torch.tensor(label_mean))
-        self.register_buffer("scale", torch.tensor(label_scale))
+        self.concept_spec = concept_spec
+        self.initial_graph = graph
+        concepts = concept_spec.concepts
+        self.register_buffer("mean", torch.tensor([concept.mean for concept in concepts]))
+        self.register_buffer("scale", torch.tensor([concept.std for concept in concepts]))
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
-        fixed = label_arguments(dataset, needed_by=cls.__name__)
+        concept_spec = ConceptSpec.from_dataset(dataset, needed_by=cls.__name__)
         graph = learn_graph(
             dataset,
             options.get("edges"),
             options.get("knowledge", NOTHING),
             options.get("discovery", "independence"),
         )
-        return {**fixed, "learnt_graph": graph.to_json(), "label_values": label_values(dataset)}
+        return super().data_arguments(dataset, options) | {
+            "concept_spec": concept_spec,
+            "graph": graph,
+        }
+
+    def fixed_arguments(self) -> dict[str, Any]:
+        fixed = super().fixed_arguments()
+        return fixed | {"graph": self.initial_graph.to_json()} if "graph" in fixed else fixed
+
+    @property
+    def concept_names(self) -> tuple[str, ...]:
+        """What the concepts are called."""
+        return self.concept_spec.names
 
     @property
     def graph(self) -> Graph:
-        """What causes what."""
-        return self.start
+        """The causal graph over the concepts."""
+        return self.initial_graph
 
     @abstractmethod
     def abduct(self, x: Tensor) -> Latents:
-        """All that is inferred from images and kept under an intervention."""
+        """Latents of images, with the exogenous noise that is kept under an intervention."""
 
     @abstractmethod
     def prior(self, n: int) -> Latents:
-        """All that there is to infer from so many images, drawn anew."""
+        """Latents of n new images, sampled from the prior."""
 
     @abstractmethod
     def values(self, latents: Latents) -> Tensor:
-        """The concepts that the painted image shows, (n, k), standardised."""
+        """The concepts (n, k) of the decoded image, standardised."""
 
     @abstractmethod
     def move(self, latents: Latents, moved: Mapping[int, Tensor]) -> Latents:
-        """The latents once concepts are set to standardised values (n,), their effects following."""
+        """Latents after concepts are set to standardised values (n,) and their descendants recomputed."""
 
     @abstractmethod
-    def paint(self, latents: Latents) -> Tensor:
+    def decode_latents(self, latents: Latents) -> Tensor:
         """Images (n, channels, height, width) in [0, 1]."""
 
     def standardise(self, u: Tensor) -> Tensor:
-        """Labels (n, k) on the scale of the code; 0 where one is missing."""
+        """Labels (n, k) of zero mean and unit variance; 0 where one is missing."""
         return torch.nan_to_num((u - self.mean) / self.scale)
 
     def labels_of(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Standardised labels (n, k), and 1 where one is known, 0 where it is missing."""
+        """Standardised labels (n, k), and 1 where a label is known, 0 where it is missing."""
         return self.standardise(batch.u), batch.u.isfinite().to(batch.x.dtype)
 
     def affected_by(self, moved: Iterable[int]) -> tuple[int, ...]:
-        """The concepts that follow when some are set, causes before their effects."""
+        """Indices of the concepts that follow from those that are set, causes first."""
         index = self.concept_names.index
-        names = self.start.affected_by(self.concept_names[i] for i in moved)
+        names = self.initial_graph.affected_by(self.concept_names[i] for i in moved)
         return tuple(map(index, names))
 
     @accepts_images
     def concepts(self, x: Tensor) -> Tensor:
-        """The value of each concept in each image, (n, k), in the labels' own units."""
+        """The concepts (n, k) inferred from images, in the labels' own units."""
         return self.read(self.abduct(x))
 
     def represent(self, x: Any) -> Any:
-        """The concepts, standardised, (n, k)."""
+        """The concepts (n, k), standardised."""
         return answer_in_kind(self, x, lambda x, rows: self.values(self.abduct(x)))
 
     @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
-        """Each image painted from its own latents."""
-        return self.paint(self.abduct(x))
+        """Images decoded from their own latents."""
+        return self.decode_latents(self.abduct(x))
 
     def do(self, x: Any, do: Do | None = None, **values: Any) -> Any:
-        """The picture that would have been, had concepts been different; causes stay as they were.
+        """Counterfactual images under an intervention; non-descendants are unchanged.
 
         Arguments:
-            x: images, answered in the form they are given.
-            do: for each concept a value in its label's own unit or the name of a category, one an image,
-                or a function of the old values of all images; more can be given by keyword.
+            x: images; the answer has the same form.
+            do: for each concept that is set a value in its label's own unit or the name of a category,
+                one an image, or a function of the old values of all images. Also by keyword.
         """
-        n = len(x) if np.ndim(x) == 4 else 1
-        wanted = self._wanted({**(do or {}), **values}, n, lambda: self.concepts(x))
-        wanted.check_range()
-        return answer_in_kind(
-            self, x, lambda x, rows: self.paint(self._set(self.abduct(x), wanted, rows))
+        found = self.counterfactual(x, {**(do or {}), **values})
+        warn_beyond(found.beyond)
+        return found.images
+
+    def counterfactual(self, x: Any, intervention: Intervention | Do) -> Counterfactual:
+        """Counterfactual images, the concepts before and after, and values outside the training range.
+
+        Arguments:
+            x: images, as for `do`.
+            intervention: parsed, or values by name as for `do`.
+        """
+        intervention = self._parsed(intervention)
+        single = np.ndim(x) != 4
+        numbers = intervention.resolve(1 if single else len(x), lambda: _array(self.concepts(x)))
+        before, after = [], []
+
+        def decode(x: Tensor, rows: slice) -> Tensor:
+            latents = self.abduct(x)
+            moved = self._set(latents, numbers, rows)
+            before.append(_array(self.read(latents)))
+            after.append(_array(self.read(moved)))
+            return self.decode_latents(moved)
+
+        images = answer_in_kind(self, x, decode)
+        row = 0 if single else slice(None)
+        return Counterfactual(
+            images,
+            np.concatenate(before)[row],
+            np.concatenate(after)[row],
+            affected=self.graph.affected_by(intervention.names),
+            beyond=self.concept_spec.outside_range(numbers),
         )
 
     @torch.no_grad()
-    def intervene(self, latents: Latents, do: Do) -> Latents:
-        """What `do` paints, for latents that were abducted before: the same values can be given, and
-        numbers between categories, as codes have them."""
-        wanted = self._wanted(do, len(self.values(latents)), lambda: self.read(latents))
-        return self._set(latents, wanted, slice(None))
+    def intervene(self, latents: Latents, intervention: Intervention | Do) -> Latents:
+        """Abducted latents under an intervention; numbers between categories are valid."""
+        numbers = self._parsed(intervention).resolve(
+            len(self.values(latents)), lambda: _array(self.read(latents)), between_categories=True
+        )
+        return self._set(latents, numbers, slice(None))
 
     @torch.no_grad()
     def read(self, latents: Latents) -> Tensor:
-        """The concepts that the painted image shows, (n, k), in the labels' own units."""
+        """The concepts (n, k) of the decoded image, in the labels' own units."""
         return self.values(latents) * self.scale + self.mean
 
     @torch.no_grad()
     def sample(self, n: int, do: Do | None = None, **values: Any) -> Tensor:
-        """New images, (n, channels, height, width) in [0, 1], drawn from the prior.
+        """New images, (n, channels, height, width) in [0, 1], sampled from the prior.
 
         Arguments:
-            n: how many.
-            do: what concepts are set to in all or each of them, as for `do`; their effects follow.
+            n: number of images.
+            do: an intervention on all or each of them, as for `do`.
         """
         check_count(n)
         latents = self.prior(n)
-        wanted = self._wanted({**(do or {}), **values}, n, lambda: self.read(latents))
-        wanted.check_range()
-        return self.paint(self._set(latents, wanted, slice(0, n)))
+        intervention = self._parsed({**(do or {}), **values})
+        numbers = intervention.resolve(n, lambda: _array(self.read(latents)))
+        warn_beyond(self.concept_spec.outside_range(numbers))
+        return self.decode_latents(self._set(latents, numbers, slice(0, n)))
 
-    def _wanted(self, do: Mapping[str, Any], n: int, read: Callable[[], Any]) -> Intervention:
-        return Intervention(do, n, names=self.concept_names, seen=self.label_values, read=read)
+    def _parsed(self, intervention: Intervention | Do) -> Intervention:
+        if isinstance(intervention, Intervention):
+            return intervention
+        return Intervention.parse(intervention, self.concept_spec.concepts)
 
-    def _set(self, latents: Latents, wanted: Intervention, rows: slice) -> Latents:
-        """The latents of some rows once concepts have the values that are wanted."""
+    def _set(self, latents: Latents, numbers: Mapping[int, FloatArray], rows: slice) -> Latents:
+        """The latents of some rows after concepts are set to numbers in their own units."""
         now = self.values(latents)
         old = now * self.scale + self.mean
         moved = {}
-        for i, numbers in wanted.numbers.items():
-            new = torch.as_tensor(numbers[rows], dtype=old.dtype, device=old.device)
-            # There and back between units costs digits, which setting a fact should not.
+        for i, values in numbers.items():
+            new = torch.as_tensor(values[rows], dtype=old.dtype, device=old.device)
+            # Conversion of units and back loses digits, which an unchanged value should not.
             standardised = (new - self.mean[i]) / self.scale[i]
             moved[i] = torch.where(new == old[:, i], now[:, i], standardised)
         return self.move(latents, moved)
+
+
+def warn_beyond(beyond: tuple[OutOfRange, ...]) -> None:
+    """Warn of values outside the training range, if there are any."""
+    if beyond:
+        values = ", ".join(map(str, beyond))
+        warn(f"{values}: outside the training range, so the image is an extrapolation")
+
+
+def _array(values: Any) -> FloatArray:
+    """A float64 array of a tensor or array."""
+    return torch.as_tensor(values).double().cpu().numpy()

@@ -1,16 +1,17 @@
-"""CausalGAN; CausalGAN discriminator/labelers/encoder."""
+"""CausalGAN: a causal controller, a generator, and critics."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from disentwine.causal.concepts import ConceptSpec
 from disentwine.causal.constraints import NOTHING, Knowledge
-from disentwine.causal.interventions import LabelValues
+from disentwine.causal.graph import Graph
 from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, ForData, Losses
@@ -26,18 +27,19 @@ from disentwine.nn.mechanisms import CausalController
 FEATURES = 128
 
 LEAST_SCALE = 0.1
-"""Of the labelers, in standard deviations of a label: surer ones would outweigh the discriminator."""
+"""Least standard deviation of the labelers, in those of a label; with a smaller one they would outweigh
+the discriminator."""
 
 
 class CausalGANLatents(NamedTuple):
-    """Standardised concepts (n, k), and the noise (n, d) of all else."""
+    """Standardised concepts (n, k), and noise (n, d) for all other variation."""
 
     concepts: Tensor
     noise: Tensor
 
 
 class CriticOutputs(NamedTuple):
-    """What the judges see in images: (n,) true or painted, and labels (n, k), twice."""
+    """Logits (n,) that images are real, and labels (n, k) of both labelers."""
 
     logit: Tensor
     labels: Tensor
@@ -45,7 +47,7 @@ class CriticOutputs(NamedTuple):
 
 
 class Critics(nn.Module):
-    """Discriminator, labeler and anti-labeler on features that they share; and an encoder."""
+    """Discriminator, labeler and anti-labeler with shared features, and an encoder."""
 
     def __init__(
         self, image_shape: ImageShape, *, concepts: int, noise: int, network: Network
@@ -68,11 +70,11 @@ class Critics(nn.Module):
         return CausalGANLatents(code[:, :k], code[:, k:])
 
     def label_cost(self, labels: Tensor, seen: Tensor) -> Tensor:
-        """-log L of labels (n, k) given what the labeler sees, (n, k) nats."""
+        """-log L of labels (n, k) given the labeler's output, (n, k) nats."""
         return _cost(labels, seen, self.label_scale)
 
     def anti_label_cost(self, labels: Tensor, seen: Tensor) -> Tensor:
-        """-log A of labels (n, k) given what the anti-labeler sees, (n, k) nats."""
+        """-log A of labels (n, k) given the anti-labeler's output, (n, k) nats."""
         return _cost(labels, seen, self.anti_label_scale)
 
 
@@ -86,32 +88,32 @@ FREQUENCIES = 4
 
 class CausalGAN(CausalModel[CausalGANLatents]):
     r"""Labels $l_i = f_i(l_{pa(i)}, n_i)$ from a causal controller, images $x = G(l, z)$, and a game:
-    a discriminator D tells images from painted ones, a labeler L reads labels off true images, an
-    anti-labeler A off painted ones, and G minimises $\log \frac{1 - D(G)}{D(G)} - \log L(l|G) + \log A(l|G)$,
-    whose optimum paints every label's images, conditionally and under interventions alike (theorems 1 and 2).
+    a discriminator D separates real from generated images, a labeler L predicts labels of real images, an
+    anti-labeler A those of generated ones, and G minimises
+    $\log \frac{1 - D(G)}{D(G)} - \log L(l|G) + \log A(l|G)$. Its optimum generates the images of all
+    labels, conditionally and under interventions (theorems 1 and 2).
 
-    *As the paper has it*: the controller follows the graph, which is given or else learnt; labeler and
-    anti-labeler, each trained on its own kind of images, with opposite signs in G's loss.
-    *What differs*: labels are real numbers, so the labelers' likelihoods are Gaussian, not Bernoulli; the
-    discriminator pays for its slope, and shares features with the labelers, which is quicker. The
-    controller regresses each label on its causes and learns the quantiles of the rest, where the paper
-    trains a Wasserstein GAN on labels: then the noise of one image can be worked out, as a
-    counterfactual needs. While training, labels come from the batch, as a perfect controller would draw them.
-    *What is ours*: a GAN has no encoder, so one is trained beside it, on true images' labels, on
-    painted images' noise, and on how well G paints true images again. G does not learn from it.
+    *As in the paper*: the controller follows the graph, which is given or learnt; labeler and
+    anti-labeler are trained on real and generated images and have opposite signs in G's loss.
+    *Differences*: labels are real numbers, so the labelers' likelihoods are Gaussian, not Bernoulli. The
+    discriminator has a gradient penalty and shares features with the labelers, which is faster. The
+    controller regresses each label on its causes and learns quantiles of the residuals, where the paper
+    trains a Wasserstein GAN on labels: so the noise of an image can be inferred, as counterfactuals
+    require. In training, labels come from the batch, as samples of a perfect controller would be.
+    *Additions*: a GAN has no encoder, so one is trained beside it on labels of real images, on noise of
+    generated images, and on the reconstruction of real images by G. G is not trained by these losses.
 
     Reference: CausalGAN: Learning Causal Implicit Generative Models with Adversarial Training,
     M. Kocaoglu, C. Snyder, A. Dimakis and S. Vishwanath, 2017.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph, label_values: `for_data`
-            reads them from the data set.
-        noise: d, numbers for all that the labels do not tell.
+        image_shape, concept_spec, graph: `for_data` reads them from the data set.
+        noise: d, latents for all variation beside the labels.
         label_weight: of the labeler and the anti-labeler in G's loss.
-        slope_weight: of the penalty that keeps the discriminator flat at true images.
+        slope_weight: of the gradient penalty of the discriminator at real images.
         reconstruction_weight: of the squared error, summed over pixels, in the encoder's loss.
-        edges: the true graph, where it is known: (cause, effect) pairs.
-        knowledge: what else is known of the graph before it is learnt.
+        edges: the true graph, if it is known: (cause, effect) pairs.
+        knowledge: prior knowledge of the graph.
         network: "compact", "normed", "standard" or "mlp".
         discriminator_learning_rate: of the critics' Adam.
 
@@ -134,12 +136,9 @@ class CausalGAN(CausalModel[CausalGANLatents]):
     def __init__(
         self,
         image_shape: ImageShape,
+        concept_spec: ConceptSpec,
+        graph: Graph,
         *,
-        concept_names: tuple[str, ...],
-        label_mean: tuple[float, ...],
-        label_scale: tuple[float, ...],
-        learnt_graph: dict[str, Any],
-        label_values: LabelValues = (),
         noise: Count = 8,
         label_weight: NonNegative = 1.0,
         slope_weight: NonNegative = 1.0,
@@ -149,25 +148,18 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         network: Network = "compact",
         discriminator_learning_rate: Positive = 2e-3,
     ) -> None:
-        super().__init__(
-            image_shape=image_shape,
-            concept_names=concept_names,
-            label_mean=label_mean,
-            label_scale=label_scale,
-            learnt_graph=learnt_graph,
-            label_values=label_values,
-        )
+        super().__init__(image_shape, concept_spec, graph)
         self.noise = noise
         self.label_weight, self.slope_weight = label_weight, slope_weight
         self.reconstruction_weight = reconstruction_weight
         self.edges, self.knowledge = edges, knowledge
         self.network = network
         self.discriminator_learning_rate = discriminator_learning_rate
-        k, (height, width, channels) = len(concept_names), image_shape
-        place = concept_names.index
+        k, (height, width, channels) = len(graph.names), image_shape
+        index = graph.names.index
         self.controller = CausalController(
-            [[place(cause) for cause in self.start.parents(name)] for name in concept_names],
-            order=[place(name) for name in self.start.order],
+            [[index(cause) for cause in graph.parents(name)] for name in graph.names],
+            order=[index(name) for name in graph.order],
         )
         self.generator = DECODERS[network](k * (1 + 2 * FREQUENCIES) + noise, image_shape)
         self.background = nn.Parameter(torch.zeros(channels, height, width))
@@ -181,10 +173,10 @@ class CausalGAN(CausalModel[CausalGANLatents]):
             self.background.copy_(median_image_logits(dataset))
 
     def loss(self, batch: Batch) -> Losses:
-        """What the generator and, apart from it, the controller minimise."""
+        """Losses of the generator and, independent of it, of the controller."""
         u, known = self.labels_of(batch)
-        latents = self._latents_to_paint(u, known)
-        seen = self.discriminator(self.paint(latents))
+        latents = self._training_latents(u, known)
+        seen = self.discriminator(self.decode_latents(latents))
         unexplained = self.controller.noise(u)
         labelled = known.all(dim=1)
         critics, concepts = self.discriminator, latents.concepts
@@ -199,46 +191,46 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         return Losses(terms, weights)
 
     def discriminator_loss(self, batch: Batch) -> Losses:
-        """What the critics minimise."""
+        """Losses of the critics."""
         u, known = self.labels_of(batch)
-        latents = self._latents_to_paint(u, known)
-        painting, critics = self.paint(latents), self.discriminator
-        true, painted = critics(batch.x), critics(painting)
-        found, refound = critics.encode(batch.x), critics.encode(painting)
-        anti_label_cost = critics.anti_label_cost(latents.concepts, painted.anti_labels)
+        latents = self._training_latents(u, known)
+        generated, critics = self.decode_latents(latents), self.discriminator
+        real, fake = critics(batch.x), critics(generated)
+        found, refound = critics.encode(batch.x), critics.encode(generated)
+        anti_label_cost = critics.anti_label_cost(latents.concepts, fake.anti_labels)
         terms = {
-            "discriminator": discriminator_loss(true.logit, painted.logit),
-            "labeler": (critics.label_cost(u, true.labels) * known).sum(1),
+            "discriminator": discriminator_loss(real.logit, fake.logit),
+            "labeler": (critics.label_cost(u, real.labels) * known).sum(1),
             "anti_labeler": anti_label_cost.sum(1),
             "concepts": 0.5 * ((found.concepts - u) * known / LEAST_SCALE).square().sum(1),
             "noise": (refound.noise - latents.noise).square().mean(1),
-            "reconstruction": (batch.x - self.paint(found)).square().flatten(1).sum(1),
+            "reconstruction": (batch.x - self.decode_latents(found)).square().flatten(1).sum(1),
             "slope": lazy_slope_penalty(lambda x: critics(x).logit, batch.x, step=batch.step),
         }
         weights = {"reconstruction": self.reconstruction_weight, "slope": self.slope_weight}
         return Losses(terms, weights)
 
-    def _latents_to_paint(self, u: Tensor, known: Tensor) -> CausalGANLatents:
-        """An image's own labels where all are known, else some of the controller's; and fresh noise."""
-        drawn = self.prior(len(u))
+    def _training_latents(self, u: Tensor, known: Tensor) -> CausalGANLatents:
+        """Labels of the batch where all are known, others from the controller; noise from the prior."""
+        sampled = self.prior(len(u))
         complete = known.all(dim=1, keepdim=True)
-        return drawn._replace(concepts=torch.where(complete, u, drawn.concepts))
+        return sampled._replace(concepts=torch.where(complete, u, sampled.concepts))
 
     def abduct(self, x: Tensor) -> CausalGANLatents:
         return self.discriminator.encode(x)
 
     def prior(self, n: int) -> CausalGANLatents:
         noise = torch.randn(n, self.noise, device=self.mean.device, dtype=self.mean.dtype)
-        return CausalGANLatents(self.controller.draw(n), noise)
+        return CausalGANLatents(self.controller.sample(n), noise)
 
     def values(self, latents: CausalGANLatents) -> Tensor:
         return latents.concepts
 
     def move(self, latents: CausalGANLatents, moved: Mapping[int, Tensor]) -> CausalGANLatents:
-        """The controller's mechanisms move the effects, which keep the noise they had."""
+        """Descendants are recomputed by the controller's mechanisms and keep their noise."""
         return CausalGANLatents(self.controller.move(latents.concepts, moved), latents.noise)
 
-    def paint(self, latents: CausalGANLatents) -> Tensor:
+    def decode_latents(self, latents: CausalGANLatents) -> Tensor:
         features = fourier_features(latents.concepts, FREQUENCIES)
-        painted: Tensor = self.generator(torch.cat([features, latents.noise], dim=1))
-        return (self.background + painted).sigmoid()
+        logits: Tensor = self.generator(torch.cat([features, latents.noise], dim=1))
+        return (self.background + logits).sigmoid()

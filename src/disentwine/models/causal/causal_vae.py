@@ -1,31 +1,54 @@
-"""CausalVAE; linear-SCM base: graph terms."""
+"""CausalVAE, and the base of models with a linear SCM layer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from math import log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from disentwine.causal.concepts import Discovery
+from disentwine.causal.concepts import ConceptSpec, Discovery
 from disentwine.causal.constraints import NOTHING, Knowledge
 from disentwine.causal.graph import Graph
-from disentwine.causal.interventions import LabelValues
 from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, Positive, Share
 from disentwine.losses.acyclicity import acyclicity
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.causal.base import CausalModel, Edges, Latents
+from disentwine.nn.concept_layers import (
+    LabelledEncoder,
+    LinearSCM,
+    MaskLayer,
+    hide_rows,
+)
 from disentwine.nn.distributions import DiagonalGaussian, Likelihood, PixelDecoder
 from disentwine.nn.encoders import ImageShape, Network
-from disentwine.nn.labels import LabelledEncoder, hide_rows
-from disentwine.nn.scm import LinearSCM, MaskLayer
+
+
+@dataclass(frozen=True)
+class GraphLossWeights:
+    r"""Weights of the terms by which A is learnt, under the names of the terms.
+
+    Arguments:
+        acyclicity: of H(A) (CausalVAE eq. 13, CausalWAE eq. 3).
+        l_u: of $\|u - A^T u\|^2$, by which A explains the labels (CausalVAE eq. 11, CausalWAE eq. 2).
+        l_m: of $\|z - g(A^T z)\|^2$, by which the mask layer explains the latents (CausalVAE eq. 12,
+            CausalWAE eq. 4).
+    """
+
+    acyclicity: NonNegative = 1.0
+    l_u: NonNegative = 1.0
+    l_m: NonNegative = 1.0
+
+
+ALL_ONE = GraphLossWeights()
 
 
 class LinearCausalModel(CausalModel[Latents]):
-    r"""Concepts of d numbers each, $z = A^T z + \epsilon$, of which a mask layer makes effects.
+    r"""Causal model of d latents a concept, $z = A^T z + \epsilon$, with a mask layer.
 
     A subclass builds both layers.
 
@@ -39,12 +62,12 @@ class LinearCausalModel(CausalModel[Latents]):
 
     @property
     def graph(self) -> Graph:
-        """What causes what, with A as it is now for weights."""
+        """The causal graph over the concepts, with the current A as weights."""
         weights = self.scm.A.detach().double().cpu().numpy()
-        return Graph(self.concept_names, weights, self.start.confidence)
+        return Graph(self.concept_names, weights, self.initial_graph.confidence)
 
     def log_scalars(self) -> dict[str, float]:
-        """A as it is now, edge by edge."""
+        """The current entries of A, one for each edge."""
         return self.scm.named_weights(self.concept_names)
 
     def by_concept(self, flat: Tensor) -> Tensor:
@@ -56,9 +79,8 @@ class LinearCausalModel(CausalModel[Latents]):
     ) -> dict[str, Tensor]:
         r"""$H(A)$, $l_u = \|u - A^T u\|^2$ and $l_m = \sum_i \|z_i - g_i(A_i \circ z)\|^2$.
 
-        Concepts without causes have nothing to be explained by and are left out, and so are labels of which
-        a cause's is missing. Labels are
-        standardised here, so that no function need bring $A^T u$ into their range.
+        Root concepts are left out, and so are labels whose causes have missing labels. Labels are
+        standardised, so no function is needed that maps $A^T u$ to their range.
 
         References: CausalVAE, M. Yang et al., 2021, eqs 11 to 13; Causal Representation Learning via WAE,
         Y. Noh, H. Lee and S. Jung, 2022, eqs 2 to 4.
@@ -79,7 +101,8 @@ class LinearCausalModel(CausalModel[Latents]):
 
 
 class CausalLatents(NamedTuple):
-    r"""(n, k, d) each: exogenous $\epsilon$, endogenous $z = C \epsilon$, $\hat z$ after the mask layer."""
+    r"""(n, k, d) each: exogenous $\epsilon$, endogenous $z = C \epsilon$, and $\hat z$, the output of the
+    mask layer."""
 
     epsilon: Tensor
     z: Tensor
@@ -91,28 +114,25 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
     $\hat z_i = g_i(A_i \circ z) + \epsilon_i$ (eq. 2), $x = f(\hat z) + \xi$ (eq. 5); minimise
     $-\mathrm{ELBO} + \alpha H(A) + \beta l_u + \gamma l_m$ (eq. 14).
 
-    Labels are shown to the encoder for a share of the training images only, so that none are needed
-    afterwards; images without labels are learnt from all the same.
+    The encoder gets the labels of only a part of the training images, so none are needed after
+    training. Images without labels are trained on as well.
 
     Reference: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
     M. Yang et al., 2021.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph, label_values: `for_data`
-            reads them from the data set; the graph is learnt from its training labels.
-        dimensions: d, numbers a concept.
-        alpha: weight of the acyclicity H(A) (eq. 13).
-        beta: weight of $l_u$, that A explains the labels (eq. 11).
-        gamma: weight of $l_m$, that the mask layer explains z (eq. 12); concepts without causes
-            have nothing to be explained by and are left out.
+        image_shape, concept_spec, graph: `for_data` reads them from the data set; the graph is learnt
+            from its training labels.
+        dimensions: d, latents a concept.
+        graph_loss: weights of H(A), $l_u$ and $l_m$: $\alpha$, $\beta$ and $\gamma$.
         label_std: $\lambda_2$ of the prior $p(z_i|u_i) = \mathcal{N}(u_i, \lambda_2^2)$ (eq. 7),
-            1 in the paper; smaller ties concepts more closely to labels.
-        label_dropout: share of training images whose labels the encoder is not shown.
-        edges: the true graph, where it is known: (cause, effect) pairs.
-        knowledge: what else is known of the graph before it is learnt.
-        discovery: how the graph is learnt from an empty start before A's weights are trained with all
-            the rest: "independence" of exogenous terms, or the paper's "least-squares" under an
-            augmented Lagrangian, which is often wrong where labels are determined by others.
+            1 in the paper; with a smaller one concepts follow the labels more closely.
+        label_dropout: share of training images whose labels are hidden from the encoder.
+        edges: the true graph, if it is known: (cause, effect) pairs.
+        knowledge: prior knowledge of the graph.
+        discovery: how the graph is learnt before the training of the model: by "independence" of
+            exogenous variables, or by the paper's "least-squares" under an augmented Lagrangian, which
+            is often wrong where labels are determined by others.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
@@ -128,16 +148,11 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
     def __init__(
         self,
         image_shape: ImageShape,
+        concept_spec: ConceptSpec,
+        graph: Graph,
         *,
-        concept_names: tuple[str, ...],
-        label_mean: tuple[float, ...],
-        label_scale: tuple[float, ...],
-        learnt_graph: dict[str, Any],
-        label_values: LabelValues = (),
         dimensions: Count = 4,
-        alpha: NonNegative = 1.0,
-        beta: NonNegative = 1.0,
-        gamma: NonNegative = 1.0,
+        graph_loss: GraphLossWeights = ALL_ONE,
         label_std: Positive = 1.0,
         label_dropout: Share = 0.5,
         edges: Edges | None = None,
@@ -146,24 +161,18 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
     ) -> None:
-        super().__init__(
-            image_shape=image_shape,
-            concept_names=concept_names,
-            label_mean=label_mean,
-            label_scale=label_scale,
-            learnt_graph=learnt_graph,
-            label_values=label_values,
-        )
+        super().__init__(image_shape, concept_spec, graph)
         self.dimensions = dimensions
-        self.alpha, self.beta, self.gamma = alpha, beta, gamma
+        self.graph_loss = graph_loss
         self.label_std = label_std
         self.label_dropout = label_dropout
         self.edges, self.knowledge, self.discovery = edges, knowledge, discovery
         self.network = network
         self.likelihood = likelihood
-        k, latent = len(concept_names), len(concept_names) * dimensions
+        k = len(concept_spec.concepts)
+        latent = k * dimensions
         self.h = LabelledEncoder(image_shape, labels=k, latent=latent, network=network)
-        self.scm = LinearSCM(torch.tensor(self.start.weights, dtype=torch.float32))
+        self.scm = LinearSCM(torch.tensor(graph.weights, dtype=torch.float32))
         self.mask = MaskLayer(self.scm.edges, dimensions=dimensions)
         self.f = PixelDecoder(latent, image_shape, network=network, likelihood=likelihood)
 
@@ -172,12 +181,12 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
     def posterior(
         self, x: Tensor, u: Tensor | None = None, given: Tensor | None = None
     ) -> DiagonalGaussian:
-        r"""$q(\epsilon|x, u)$, flat (n, k d); labels that are not given are not looked at."""
+        r"""$q(\epsilon|x, u)$, flat (n, k d); labels that are not given are ignored."""
         q: DiagonalGaussian = self.h(x, u, given)
         return q
 
     def latents(self, epsilon: Tensor) -> CausalLatents:
-        """The causal layer and the mask layer over flat exogenous terms."""
+        """Apply the causal layer and the mask layer to flat exogenous variables."""
         epsilon = self.by_concept(epsilon)
         z = self.scm(epsilon)
         return CausalLatents(epsilon, z, self.mask(z, self.scm.A) + epsilon)
@@ -193,7 +202,7 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
             "kl_z": self._label_divergence(q, self.scm.C, u, known),
             **self.graph_terms(latents.z, u, known, mask=self.mask),
         }
-        return Losses(terms, {"acyclicity": self.alpha, "l_u": self.beta, "l_m": self.gamma})
+        return Losses(terms, asdict(self.graph_loss))
 
     def _label_divergence(self, q: DiagonalGaussian, C: Tensor, u: Tensor, known: Tensor) -> Tensor:
         r"""$D_{KL}(q(z|x,u) \,\|\, \prod_i \mathcal{N}(u_i, \lambda_2^2))$ of z = C epsilon, over the labels.
@@ -226,14 +235,14 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         return self.latents(torch.randn(n, k, device=self.mean.device, dtype=self.mean.dtype))
 
     def values(self, latents: CausalLatents) -> Tensor:
-        """Of z, which eq. 7 ties to the labels; the mask layer's output is free of them."""
+        """Means of z, which eq. 7 ties to the labels, unlike the mask layer's output."""
         return latents.z.mean(-1)
 
     def move(self, latents: CausalLatents, moved: Mapping[int, Tensor]) -> CausalLatents:
-        """Set concepts at the mask layer's input and output; what they cause follows, in order.
+        """Set concepts at the mask layer's input and output, then recompute descendants in causal order.
 
-        A concept's d numbers move together, so that setting a concept to the value it has changes
-        nothing; what is not caused by a moved concept is kept to the bit.
+        The d latents of a concept are shifted by the same amount, so setting a concept to the value it
+        has changes nothing. Non-descendants are unchanged, bit for bit.
         """
         A = self.scm.A
         z, z_hat = list(latents.z.unbind(1)), list(latents.z_hat.unbind(1))
@@ -246,6 +255,6 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
             z_hat[i] = self.mask.effect(i, now, A) + latents.epsilon[:, i]
         return CausalLatents(latents.epsilon, torch.stack(z, dim=1), torch.stack(z_hat, dim=1))
 
-    def paint(self, latents: CausalLatents) -> Tensor:
+    def decode_latents(self, latents: CausalLatents) -> Tensor:
         image: Tensor = self.f(latents.z_hat.flatten(1))
         return image

@@ -1,4 +1,4 @@
-"""CausalVAE-unsup: the causal layer of CausalVAE, without labels."""
+"""CausalVAE-unsup: CausalVAE's causal layer without labels."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from disentwine.errors import UsageError
 from disentwine.losses.acyclicity import acyclicity
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.vae.vae import LatentModel
+from disentwine.nn.concept_layers import LinearSCM
 from disentwine.nn.distributions import Likelihood
 from disentwine.nn.encoders import ImageShape, Network
 from disentwine.nn.images import accepts_images
-from disentwine.nn.scm import LinearSCM
 
 
 class UnsupervisedCausalVAE(LatentModel):
     r"""$\epsilon = h(x) + \zeta$, $z = (I - A^T)^{-1} \epsilon$ (eq. 1), $x = f(z) + \xi$; minimise
     $-\mathrm{ELBO} + \alpha H(A)$: CausalVAE without its mask layer and its labels (section 6.1).
 
-    All of A is learnt, from an empty start. Nothing ties a concept to a name, so that none can be
-    set: this is the paper's proof that labels are needed.
+    All of A is learnt, from zero. No concept has a name, so none can be set: the paper shows by this
+    baseline that labels are needed.
 
     Reference: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
     M. Yang et al., 2021, eqs 1, 13 and table 1.
 
     Arguments:
-        image_shape, factors: `for_data` reads them from the data set; how many factors it has is all
-            that is taken from its labels.
-        concept_count: k; none takes the number of factors.
-        dimensions: d, numbers a concept.
+        image_shape, factors: `for_data` reads them from the data set; of its labels only their number
+            is used.
+        concept_count: k; by default the number of factors.
+        dimensions: d, latents a concept.
         alpha: weight of the acyclicity H(A) (eq. 13).
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
@@ -78,20 +78,20 @@ class UnsupervisedCausalVAE(LatentModel):
         return {"image_shape": dataset.image_shape, "factors": len(dataset.names)}
 
     def log_scalars(self) -> dict[str, float]:
-        """A as it is now, entry by entry; concepts have numbers for names."""
+        """The current entries of A; concepts have numbers for names."""
         return self.scm.named_weights([f"z{i}" for i in range(len(self.scm.edges))])
 
     def causal_layer(self, epsilon: Tensor) -> Tensor:
-        """z (n, k, d) of flat exogenous terms (n, k d)."""
+        """z (n, k, d) of flat exogenous variables (n, k d)."""
         z: Tensor = self.scm(epsilon.view(len(epsilon), -1, self.dimensions))
         return z
 
     def reconstruction_log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
-        r"""$\log p(x|\epsilon)$ of flat exogenous terms, (n,) nats."""
+        r"""$\log p(x|\epsilon)$ of flat exogenous variables, (n,) nats."""
         return super().reconstruction_log_likelihood(x, self.causal_layer(z).flatten(1))
 
     def loss(self, batch: Batch) -> Losses:
-        """The negative evidence lower bound in nats, and the acyclicity of A; labels are not read."""
+        """The negative evidence lower bound in nats, and the acyclicity of A; labels are ignored."""
         q = self.posterior(batch.x)
         terms = {
             "reconstruction": -self.reconstruction_log_likelihood(batch.x, q.sample()),
@@ -102,7 +102,7 @@ class UnsupervisedCausalVAE(LatentModel):
 
     @accepts_images
     def represent(self, x: Tensor) -> Tensor:
-        """The mean of each concept's numbers, (n, k), as CausalVAE has it."""
+        """The mean of each concept's latents, (n, k), as in CausalVAE."""
         return self.causal_layer(self.posterior(x).mean).mean(-1)
 
     @accepts_images
@@ -112,12 +112,12 @@ class UnsupervisedCausalVAE(LatentModel):
 
     @torch.no_grad()
     def sample(self, n: int) -> Tensor:
-        """Images decoded from the prior of the exogenous terms."""
+        """Images decoded from samples of the prior over exogenous variables."""
         weight = next(self.parameters())
         epsilon = torch.randn(n, self.latent, device=weight.device, dtype=weight.dtype)
         return super().decode(self.causal_layer(epsilon).flatten(1))
 
     @torch.no_grad()
     def decode(self, codes: Tensor) -> Tensor:
-        """Images of concepts (n, k), all d numbers of a concept being the one that is given."""
+        """Images of concepts (n, k); all d latents of a concept have the given value."""
         return super().decode(codes.repeat_interleave(self.dimensions, dim=1))

@@ -1,23 +1,24 @@
-"""CausalWAE: CausalVAE's concepts and causes, learnt as a Wasserstein autoencoder."""
+"""CausalWAE: a Wasserstein autoencoder with a causal layer over labelled concepts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import asdict
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from disentwine.causal.concepts import complete_labels
+from disentwine.causal.concepts import ConceptSpec, complete_labels
 from disentwine.causal.constraints import NOTHING, Knowledge
-from disentwine.causal.interventions import LabelValues
+from disentwine.causal.graph import Graph
 from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, Positive, Share
 from disentwine.losses.kernels import hsic
 from disentwine.models.causal.base import Edges
-from disentwine.models.causal.causal_vae import LinearCausalModel
+from disentwine.models.causal.causal_vae import ALL_ONE, GraphLossWeights, LinearCausalModel
 from disentwine.models.causal.layered_base import median_image_logits
 from disentwine.models.wae import (
     Divergence,
@@ -26,21 +27,22 @@ from disentwine.models.wae import (
     latent_discriminator,
     prior_discriminator_loss,
 )
-from disentwine.nn.encoders import DECODERS, ImageShape, Network
-from disentwine.nn.inversion import OverBackground, leaky, smallest_singular_values
-from disentwine.nn.labels import (
+from disentwine.nn.concept_layers import (
     ConceptEmbedding,
     LabelBuffer,
     LabelPredictingEncoder,
-    Reading,
+    LabelPrediction,
+    LinearSCM,
+    MaskLayer,
     hide_rows,
 )
-from disentwine.nn.scm import LinearSCM, MaskLayer
+from disentwine.nn.encoders import DECODERS, ImageShape, Network
+from disentwine.nn.inversion import OverBackground, leaky, smallest_singular_values
 
 
 class WAELatents(NamedTuple):
-    r"""Exogenous $\epsilon$, concepts u (n, k), and codes $z_1$ before and $z_2$ after the mask layer;
-    (n, k, d) but for u."""
+    r"""Exogenous $\epsilon$, concepts u (n, k), and latents $z_1$ before and $z_2$ after the mask layer;
+    all but u are (n, k, d)."""
 
     epsilon: Tensor
     u: Tensor
@@ -53,34 +55,32 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     $\hat x = g_3(z_2)$ with an injective $g_3$; minimise $\mathbb{E}\,\|x - \hat x\|^2 + \lambda_1
     D(f_\# P_{XU} \,\|\, \mathcal{N}(0, I)) + \lambda_2 H(f(X, U), U)$ (eq. 8), with A under eqs 2 to 4.
 
-    H is the Hilbert-Schmidt independence criterion: what labels say is to reach the image through $g_1$
-    and the graph, what they do not say through $\epsilon$. $g_1$ and the mask layer $g_2$ have one small
-    network a concept, $g_3$ has leaky rectifiers and paints over the median image. Labels are read from
-    the image where there are none: at all times after the training, and for a share of the images during
-    it.
+    H is the Hilbert-Schmidt independence criterion: the information of labels reaches the image through
+    $g_1$ and the graph, all other information through $\epsilon$. $g_1$ and the mask layer $g_2$ have one
+    small network a concept; $g_3$ has leaky rectifiers, and its logits are added to those of the median
+    image. Labels that are not given are predicted from the image: always after training, and for a part
+    of the images during training.
 
-    The formula paints a concept without causes through its effects only: nothing is left of its own
-    $g_1(u_i)$ behind the mask layer. Here it is, unless `decode_roots` is off; a concept without causes and
-    effects always is painted from it, since no other way leads to the image.
+    In the formula a root concept is decoded through its effects only, since $g_1(u_i)$ does not pass the
+    mask layer. Here it is decoded itself as well, unless `decode_roots` is off. A concept without causes
+    and effects always is, since it reaches the image in no other way.
 
     Reference: Causal Representation Learning via WAE, Y. Noh, H. Lee and S. Jung, 2022.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph, label_values: `for_data`
-            reads them from the data set; the graph is learnt from its training labels.
-        divergence: D, "mmd" or "gan": a discriminator of codes, which the model plays against.
-        dimensions: d, numbers a concept.
+        image_shape, concept_spec, graph: `for_data` reads them from the data set; the graph is learnt
+            from its training labels.
+        divergence: D, "mmd", or "gan" with a discriminator of latents.
+        dimensions: d, latents a concept.
         lambda_1: weight of D beside squared errors summed over pixels.
         lambda_2: weight of H.
-        lambda_u: weight of the squared error of labels that are read from images.
-        gamma_1: weight of $\|u - A^T u\|^2$ (eq. 2).
-        gamma_2: weight of the acyclicity of A (eq. 3).
-        gamma_3: weight of $\|z_1 - g_2(A^T z_1)\|^2$ (eq. 4).
-        label_dropout: share of training images whose labels are read, though there are some.
-        decode_roots: paint concepts without causes from their own codes as well; off is the formula as
-            it is printed.
-        edges: the true graph, where it is known: (cause, effect) pairs.
-        knowledge: what else is known of the graph before it is learnt.
+        lambda_u: weight of the squared error of labels that are predicted from images.
+        graph_loss: weights of $\|u - A^T u\|^2$ (eq. 2), of the acyclicity of A (eq. 3) and of
+            $\|z_1 - g_2(A^T z_1)\|^2$ (eq. 4).
+        label_dropout: share of training images whose labels are predicted although they are known.
+        decode_roots: decode root concepts from their own latents as well; off is the paper's formula.
+        edges: the true graph, if it is known: (cause, effect) pairs.
+        knowledge: prior knowledge of the graph.
         network: "compact", "normed", "standard" or "mlp".
         discriminator_units: of each of the discriminator's four hidden layers.
         discriminator_learning_rate: of the discriminator's Adam.
@@ -99,20 +99,15 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     def __init__(
         self,
         image_shape: ImageShape,
+        concept_spec: ConceptSpec,
+        graph: Graph,
         *,
-        concept_names: tuple[str, ...],
-        label_mean: tuple[float, ...],
-        label_scale: tuple[float, ...],
-        learnt_graph: dict[str, Any],
-        label_values: LabelValues = (),
         divergence: Divergence = "mmd",
         dimensions: Count = 4,
         lambda_1: NonNegative = 10.0,
         lambda_2: NonNegative = 1000.0,
         lambda_u: NonNegative = 100.0,
-        gamma_1: NonNegative = 1.0,
-        gamma_2: NonNegative = 1.0,
-        gamma_3: NonNegative = 1.0,
+        graph_loss: GraphLossWeights = ALL_ONE,
         label_dropout: Share = 0.5,
         decode_roots: bool = True,
         edges: Edges | None = None,
@@ -121,32 +116,26 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         discriminator_units: Count = 512,
         discriminator_learning_rate: Positive = 5e-4,
     ) -> None:
-        super().__init__(
-            image_shape=image_shape,
-            concept_names=concept_names,
-            label_mean=label_mean,
-            label_scale=label_scale,
-            learnt_graph=learnt_graph,
-            label_values=label_values,
-        )
+        super().__init__(image_shape, concept_spec, graph)
         self.divergence = divergence
         self.dimensions = dimensions
         self.lambda_1, self.lambda_2, self.lambda_u = lambda_1, lambda_2, lambda_u
-        self.gamma_1, self.gamma_2, self.gamma_3 = gamma_1, gamma_2, gamma_3
+        self.graph_loss = graph_loss
         self.label_dropout = label_dropout
         self.decode_roots = decode_roots
         self.edges, self.knowledge = edges, knowledge
         self.network = network
         self.discriminator_units = discriminator_units
         self.discriminator_learning_rate = discriminator_learning_rate
-        k, latent = len(concept_names), len(concept_names) * dimensions
+        k = len(concept_spec.concepts)
+        latent = k * dimensions
         self.f = LabelPredictingEncoder(image_shape, labels=k, latent=latent, network=network)
-        self.scm = LinearSCM(torch.tensor(self.start.weights, dtype=torch.float32))
+        self.scm = LinearSCM(torch.tensor(graph.weights, dtype=torch.float32))
         self.g_1 = ConceptEmbedding(k, dimensions=dimensions)
         self.g_2 = MaskLayer(self.scm.edges, dimensions=dimensions)
         over = OverBackground(image_shape)
         self.g_3 = nn.Sequential(*leaky(DECODERS[network](latent, image_shape)), over)
-        # The way from labels to the image is long: torch's own start would let it begin faint.
+        # Labels pass many layers: torch's default initialisation would make their effect faint.
         for layer in (*self.g_2.modules(), *self.g_3):
             if isinstance(layer, nn.Linear):
                 nn.init.kaiming_normal_(layer.weight)
@@ -163,28 +152,28 @@ class CausalWAE(LinearCausalModel[WAELatents]):
 
     def initialise_from(self, dataset: Dataset) -> None:
         with torch.no_grad():
-            # With squared errors, an image that starts grey leaves no gradient for its thin lines.
+            # With squared errors, a grey initial image leaves no gradient for thin lines.
             self.g_3[-1].background.copy_(median_image_logits(dataset))  # type: ignore[operator]
         complete = complete_labels(dataset)
         if len(complete):
             self.labels.fill(self.standardise(torch.from_numpy(complete)))
 
     def latents(self, epsilon: Tensor, u: Tensor) -> WAELatents:
-        """The causal layer and the mask layer over flat exogenous terms and concepts (n, k)."""
+        """Apply the causal layer and the mask layer to flat exogenous variables and concepts (n, k)."""
         epsilon = self.by_concept(epsilon)
         codes = self.g_1(u)
         z_1 = self.scm(epsilon) + codes
         shown = codes.new_tensor(self.shown)[:, None] * codes
         return WAELatents(epsilon, u, z_1, self.g_2(z_1, self.scm.A) + epsilon + shown)
 
-    def _read(self, batch: Batch) -> Reading:
+    def _read(self, batch: Batch) -> LabelPrediction:
         """$f(x, u)$, with some of the labels hidden."""
         u, known = self.labels_of(batch)
-        found: Reading = self.f(batch.x, u, hide_rows(known, self.label_dropout))
+        found: LabelPrediction = self.f(batch.x, u, hide_rows(known, self.label_dropout))
         return found
 
     def loss(self, batch: Batch) -> Losses:
-        """Every term of eq. 8 and of eqs 2 to 4, and the error of labels that are read."""
+        """Every term of eq. 8 and of eqs 2 to 4, and the error of predicted labels."""
         u, known = self.labels_of(batch)
         found = self._read(batch)
         latents = self.latents(found.code, found.u)
@@ -193,21 +182,19 @@ class CausalWAE(LinearCausalModel[WAELatents]):
             "reconstruction": difference.square().flatten(1).sum(1),
             "divergence": divergence_from_prior(found.code, self.discriminator),
             "independence": hsic(found.code, torch.where(known > 0, u, found.u.detach())),
-            "labels": ((found.read - u) * known).square().sum(1),
+            "labels": ((found.predicted - u) * known).square().sum(1),
             **self.graph_terms(latents.z_1, u, known, mask=self.g_2),
         }
         weights = {
             "divergence": self.lambda_1,
             "independence": self.lambda_2,
             "labels": self.lambda_u,
-            "l_u": self.gamma_1,
-            "acyclicity": self.gamma_2,
-            "l_m": self.gamma_3,
+            **asdict(self.graph_loss),
         }
         return Losses(terms, weights)
 
     def discriminator_loss(self, batch: Batch) -> Losses:
-        """The cross-entropy of telling draws of the prior from codes."""
+        """Cross-entropy of the discriminator between samples of the prior and latents."""
         assert self.discriminator is not None
         return Losses(
             {"cross_entropy": prior_discriminator_loss(self._read(batch).code, self.discriminator)}
@@ -221,7 +208,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
 
     @torch.no_grad()
     def injectivity(self, x: Tensor) -> Tensor:
-        """The smallest singular value (n,) of $g_3$'s Jacobian at the code of each image."""
+        """The smallest singular value (n,) of $g_3$'s Jacobian at the latents of each image."""
         return smallest_singular_values(self.g_3, self.abduct(x).z_2.flatten(1))
 
     def abduct(self, x: Tensor) -> WAELatents:
@@ -229,8 +216,8 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         return self.latents(found.code, found.u)
 
     def prior(self, n: int) -> WAELatents:
-        r"""$P_\epsilon \otimes P_U$, with labels of training images."""
-        u = self.labels.draw(n)
+        r"""Samples of $P_\epsilon \otimes P_U$, with labels of training images."""
+        u = self.labels.sample(n)
         latent = u.shape[1] * self.dimensions
         return self.latents(torch.randn(n, latent, device=u.device, dtype=u.dtype), u)
 
@@ -238,11 +225,11 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         return latents.u
 
     def move(self, latents: WAELatents, moved: Mapping[int, Tensor]) -> WAELatents:
-        """Set concepts at the mask layer's input and output; what they cause follows, in order.
+        r"""Set concepts at the mask layer's input and output, then recompute descendants in causal order.
 
-        A code moves as far as $g_1$ of its concept does; at the output only where $g_1$ or the mask layer
-        led there, since what is left of a concept without causes is $\\epsilon$, which labels do not
-        move. Effects move as far as the mask layer does, their values as far as eq. 2 says.
+        The input of a concept changes by the change of its $g_1$. Its output changes likewise only where
+        $g_1$ or the mask layer leads there: a root has $\epsilon$ alone, which labels do not affect.
+        Descendants change by the change of the mask layer's output, their values according to eq. 2.
         """
         A = self.scm.A
         u, z_1, z_2 = (list(part.unbind(1)) for part in latents[1:])
@@ -258,6 +245,6 @@ class CausalWAE(LinearCausalModel[WAELatents]):
             z_1[i], z_2[i] = z_1[i] + change, z_2[i] + change
         return WAELatents(latents.epsilon, *(torch.stack(part, dim=1) for part in (u, z_1, z_2)))
 
-    def paint(self, latents: WAELatents) -> Tensor:
+    def decode_latents(self, latents: WAELatents) -> Tensor:
         image: Tensor = self.g_3(latents.z_2.flatten(1))
         return image

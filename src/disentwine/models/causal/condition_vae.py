@@ -1,4 +1,4 @@
-"""ConditionVAE: concepts tied to labels, none of which causes another."""
+"""ConditionVAE: supervised concepts without a causal graph."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from disentwine.causal.concepts import complete_labels, label_arguments
+from disentwine.causal.concepts import ConceptSpec, complete_labels
 from disentwine.causal.graph import Graph
-from disentwine.causal.interventions import LabelValues, label_values
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, Positive, Share
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.causal.base import CausalModel
+from disentwine.nn.concept_layers import LabelBuffer, LabelledEncoder, hide_rows
 from disentwine.nn.distributions import Likelihood, PixelDecoder
 from disentwine.nn.encoders import ImageShape, Network
-from disentwine.nn.labels import LabelBuffer, LabelledEncoder, hide_rows
 
 
 class ConditionVAE(CausalModel[Tensor]):
@@ -26,20 +25,19 @@ class ConditionVAE(CausalModel[Tensor]):
     - D_{KL}(q(z|x,u) \,\|\, p(z|u))$ with $p(z_i|u_i) = \mathcal{N}(u_i, \lambda_2^2)$ (eq. 7): CausalVAE
     without its causal layer and its mask layer.
 
-    Its graph has no edges, so that a concept that is set moves alone. Labels are shown to the
-    encoder for a share of the training images only; where one is missing the prior is
-    $\mathcal{N}(0, 1)$.
+    Its graph has no edges, so an intervention changes no other concept. The encoder gets the labels of
+    only a part of the training images. The prior of a missing label is $\mathcal{N}(0, 1)$.
 
     References: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
     M. Yang et al., 2021, section 6.1; Learning Structured Output Representation using Deep
     Conditional Generative Models, K. Sohn et al., 2015.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, label_values: `for_data` reads them from
-            the data set.
-        dimensions: d, numbers a concept.
-        label_std: $\lambda_2$, 1 in the paper; smaller ties concepts more closely to labels.
-        label_dropout: share of training images whose labels the encoder is not shown.
+        image_shape, concept_spec: `for_data` reads them from the data set.
+        dimensions: d, latents a concept.
+        label_std: $\lambda_2$, 1 in the paper; with a smaller one concepts follow the labels more
+            closely.
+        label_dropout: share of training images whose labels are hidden from the encoder.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
@@ -50,38 +48,27 @@ class ConditionVAE(CausalModel[Tensor]):
     (32, 32, 3)
     """
 
-    fixed_by_data: ClassVar[tuple[str, ...]] = tuple(
-        name for name in CausalModel.fixed_by_data if name != "learnt_graph"
-    )
+    fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape", "concept_spec")
 
     def __init__(
         self,
         image_shape: ImageShape,
+        concept_spec: ConceptSpec,
         *,
-        concept_names: tuple[str, ...],
-        label_mean: tuple[float, ...],
-        label_scale: tuple[float, ...],
-        label_values: LabelValues = (),
         dimensions: Count = 4,
         label_std: Positive = 1.0,
         label_dropout: Share = 0.5,
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
     ) -> None:
-        super().__init__(
-            image_shape=image_shape,
-            concept_names=concept_names,
-            label_mean=label_mean,
-            label_scale=label_scale,
-            learnt_graph=Graph.from_edges(concept_names, ()).to_json(),
-            label_values=label_values,
-        )
+        super().__init__(image_shape, concept_spec, Graph.from_edges(concept_spec.names, ()))
         self.dimensions = dimensions
         self.label_std = label_std
         self.label_dropout = label_dropout
         self.network = network
         self.likelihood = likelihood
-        k, latent = len(concept_names), len(concept_names) * dimensions
+        k = len(concept_spec.concepts)
+        latent = k * dimensions
         self.h = LabelledEncoder(image_shape, labels=k, latent=latent, network=network)
         self.f = PixelDecoder(latent, image_shape, network=network, likelihood=likelihood)
         self.labels = LabelBuffer(k)
@@ -90,8 +77,8 @@ class ConditionVAE(CausalModel[Tensor]):
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
-        fixed = label_arguments(dataset, needed_by=cls.__name__)
-        return fixed | {"label_values": label_values(dataset)}
+        concept_spec = ConceptSpec.from_dataset(dataset, needed_by=cls.__name__)
+        return {"image_shape": dataset.image_shape, "concept_spec": concept_spec}
 
     def initialise_from(self, dataset: Dataset) -> None:
         complete = complete_labels(dataset)
@@ -121,20 +108,20 @@ class ConditionVAE(CausalModel[Tensor]):
         return mean.view(len(x), -1, self.dimensions)
 
     def prior(self, n: int) -> Tensor:
-        """$p(z|u)$ under the labels of training images."""
-        u = self.labels.draw(n)[..., None].expand(-1, -1, self.dimensions)
+        """Samples of $p(z|u)$ for labels of training images."""
+        u = self.labels.sample(n)[..., None].expand(-1, -1, self.dimensions)
         return u + self.label_std * torch.randn_like(u)
 
     def values(self, latents: Tensor) -> Tensor:
         return latents.mean(-1)
 
     def move(self, latents: Tensor, moved: Mapping[int, Tensor]) -> Tensor:
-        """A concept's d numbers move together, and nothing else does."""
+        """Shift the d latents of each concept that is set; all others are unchanged."""
         z = latents.clone()
         for i, value in moved.items():
             z[:, i] += (value - latents[:, i].mean(-1))[:, None]
         return z
 
-    def paint(self, latents: Tensor) -> Tensor:
+    def decode_latents(self, latents: Tensor) -> Tensor:
         image: Tensor = self.f(latents.flatten(1))
         return image

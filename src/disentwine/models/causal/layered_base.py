@@ -1,4 +1,4 @@
-"""Median image logits; layered-decoder causal model base."""
+"""Base of causal models with nonlinear mechanisms and a layered decoder."""
 
 from __future__ import annotations
 
@@ -10,23 +10,31 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from disentwine.causal.concepts import complete_labels, effect_levels
+from disentwine.causal.concepts import ConceptSpec, complete_labels
 from disentwine.causal.constraints import Knowledge
 from disentwine.causal.graph import Graph
-from disentwine.causal.interventions import LabelValues
 from disentwine.core.dataset import Dataset
 from disentwine.models.causal.base import CausalModel, Edges
-from disentwine.models.causal.pixel_attribution import box_around, learn_regions
+from disentwine.models.causal.pixel_attribution import Composition, learn_composition
+from disentwine.nn.concept_layers import LabelBuffer
 from disentwine.nn.encoders import ImageShape, Network, perceptron
-from disentwine.nn.labels import LabelBuffer
-from disentwine.nn.layered_decoder import SHARING, Box, LayeredDecoder, Painters, fourier_features
-from disentwine.nn.mechanisms import CategoricalMechanism, GaussianMixture, chances
+from disentwine.nn.layered_decoder import (
+    SHARED_PIXEL,
+    ComponentKinds,
+    LayeredDecoder,
+    fourier_features,
+)
+from disentwine.nn.mechanisms import (
+    CategoricalMechanism,
+    GaussianMixture,
+    image_seeded_uniform,
+)
 
 IMAGES = 500
 
 
 def median_image_logits(dataset: Dataset) -> Tensor:
-    """The logit of each pixel's median over some training images, (channels, height, width).
+    """Logits (channels, height, width) of each pixel's median over some training images.
 
     >>> from disentwine.data import Pendulum
     >>> median_image_logits(Pendulum(size=32)).shape
@@ -38,90 +46,75 @@ def median_image_logits(dataset: Dataset) -> Tensor:
 
 
 FREQUENCIES = 1
-"""Of what mechanisms see: with more, they bend between the few values that a cause takes in training."""
+"""Fourier frequencies of causes; with more, mechanisms oscillate between few training values of a cause."""
 
 ERROR_PACE = 0.01
+"""Weight of one batch in running means of errors."""
 
 
 class LayeredModel(CausalModel[Tensor]):
-    r"""$z_i = f_i(z_{pa(i)}) + n_i$ with a network $f_i$ each, codes z that are tied to the labels, and an
-    image that is painted in layers, each from the few concepts that its pixels depend on.
+    r"""$z_i = f_i(z_{pa(i)}) + n_i$ with a network $f_i$ each, concepts z that follow the labels, and an
+    image in layers, each decoded from the few concepts that its pixels depend on.
 
-    Of an effect that has few values, $f_i$ says how likely each is, and an image keeps the quantile at
-    which its own lies (see `CategoricalMechanism`): under other causes it has the value there, one of
-    the few.
+    For an effect of few values $f_i$ gives their probabilities, and an image keeps the quantile of its
+    own value under an intervention (see `CategoricalMechanism`).
 
-    A subclass adds how codes are read from images, and its `loss`.
+    A subclass adds the encoder and its `loss`.
 
     Arguments:
-        image_shape, concept_names, label_mean, label_scale, learnt_graph, groups, boxes, levels,
-            label_values: as the data set decides them.
+        image_shape, concept_spec, graph, composition: as the data set decides them.
         label_std: s, the standard deviation of a concept around its label, in those of the label.
-        teacher_forcing: share of the training images that are painted from their labels, not their codes.
-        edges, knowledge: what was known of the graph.
+        teacher_forcing: share of the training images that are decoded from labels, not from latents.
+        edges, knowledge: as given for the graph.
         network: of the encoder.
-        encoder: from images to what codes are read from.
-        together: the painters of concepts that are painted together, see `LayeredDecoder`.
+        encoder: features of images from which concepts are inferred.
+        joint: component decoders of groups of several concepts, see `LayeredDecoder`.
     """
 
     noise_mean: Tensor
     encoder_error: Tensor
     mechanism_error: Tensor
-    fixed_by_data: ClassVar[tuple[str, ...]] = (
-        *CausalModel.fixed_by_data,
-        "groups",
-        "boxes",
-        "levels",
-    )
+    fixed_by_data: ClassVar[tuple[str, ...]] = (*CausalModel.fixed_by_data, "composition")
 
     def __init__(
         self,
         image_shape: ImageShape,
+        concept_spec: ConceptSpec,
+        graph: Graph,
+        composition: Composition,
         *,
-        concept_names: tuple[str, ...],
-        label_mean: tuple[float, ...],
-        label_scale: tuple[float, ...],
-        learnt_graph: dict[str, Any],
-        groups: tuple[tuple[int, ...], ...],
-        boxes: tuple[Box, ...],
-        levels: tuple[tuple[float, ...], ...],
-        label_values: LabelValues,
         label_std: float,
         teacher_forcing: float,
         edges: Edges | None,
         knowledge: Knowledge,
         network: Network,
         encoder: nn.Module,
-        together: Painters = SHARING,
+        joint: ComponentKinds = SHARED_PIXEL,
     ) -> None:
-        super().__init__(
-            image_shape=image_shape,
-            concept_names=concept_names,
-            label_mean=label_mean,
-            label_scale=label_scale,
-            learnt_graph=learnt_graph,
-            label_values=label_values,
-        )
-        self.groups = groups
-        self.boxes = boxes
-        self.levels = levels
+        super().__init__(image_shape, concept_spec, graph)
+        self.composition = composition
         self.label_std = label_std
         self.teacher_forcing = teacher_forcing
         self.edges, self.knowledge = edges, knowledge
         self.network = network
         self.encoder = encoder
         self.decoder = LayeredDecoder(
-            list(groups), image_shape=image_shape, boxes=list(boxes), together=together
+            composition.concept_groups,
+            image_shape=image_shape,
+            group_boxes=composition.group_boxes,
+            joint=joint,
         )
-        self.labels = LabelBuffer(len(concept_names))
+        self.labels = LabelBuffer(len(graph.names))
         self.causes = {
-            i: [concept_names.index(cause) for cause in self.start.parents(name)]
-            for i, name in enumerate(concept_names)
-            if self.start.parents(name)
+            i: [graph.names.index(cause) for cause in graph.parents(name)]
+            for i, name in enumerate(graph.names)
+            if graph.parents(name)
         }
-        # A model that was saved before there were levels says nothing of them.
-        few = {i: levels[i] for i in self.causes if levels and levels[i]}
+        # Composition of early versions has no discrete values.
+        values = composition.discrete_values
+        few = {i: values[i] for i in self.causes if values and values[i]}
         self.few = tuple(few)
+        self.order = [graph.names.index(name) for name in graph.order]
         self.mechanisms = nn.ModuleDict(
             {
                 str(i): perceptron([len(causes) * (1 + 2 * FREQUENCIES), 128, 128, outputs])
@@ -140,34 +133,31 @@ class LayeredModel(CausalModel[Tensor]):
             }
         )
 
-        # A mechanism and its noise share a constant, which only the mean of noise tells.
-        self.register_buffer("noise_mean", torch.zeros(len(concept_names)))
-        # Mean squares, kept while training: how far labels are from what was read, and from what causes say.
-        self.register_buffer("encoder_error", torch.ones(len(concept_names)))
-        self.register_buffer("mechanism_error", torch.ones(len(concept_names)))
+        # The constant of a mechanism is not identified beside that of its noise but for the noise's mean.
+        self.register_buffer("noise_mean", torch.zeros(len(graph.names)))
+        # Running mean squared errors of the encoder and of the mechanisms against labels.
+        self.register_buffer("encoder_error", torch.ones(len(graph.names)))
+        self.register_buffer("mechanism_error", torch.ones(len(graph.names)))
 
     @classmethod
     def data_arguments(cls, dataset: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
-        return cls._decided_by(dataset, options)[0]
+        return cls._arguments_and_masks(dataset, options)[0]
 
     @classmethod
-    def _decided_by(
+    def _arguments_and_masks(
         cls, dataset: Dataset, options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], Tensor]:
-        """The arguments that the data set decides, and the region of each group."""
+        """The arguments that the data set decides, and the mask of each group."""
         fixed = super().data_arguments(dataset, options)
-        graph = Graph.from_json(fixed["learnt_graph"])
-        groups, regions = learn_regions(dataset, graph)
-        boxes = tuple(box_around(region) for region in regions)
-        levels = effect_levels(dataset, graph)
-        return fixed | {"groups": groups, "boxes": boxes, "levels": levels}, regions
+        composition, group_masks = learn_composition(dataset, fixed["graph"])
+        return fixed | {"composition": composition}, group_masks
 
     @classmethod
     def build(cls, dataset: Dataset, options: Mapping[str, Any]) -> Self:
         cls.check_options(options)
-        fixed, regions = cls._decided_by(dataset, options)
+        fixed, group_masks = cls._arguments_and_masks(dataset, options)
         model = super().build(dataset, fixed | dict(options))
-        model.decoder.regions.copy_(regions)
+        model.decoder.group_masks.copy_(group_masks)
         return model
 
     def initialise_from(self, dataset: Dataset) -> None:
@@ -176,11 +166,11 @@ class LayeredModel(CausalModel[Tensor]):
             self.labels.fill(self.standardise(torch.from_numpy(complete_labels(dataset))))
 
     @abstractmethod
-    def codes(self, x: Tensor) -> Tensor:
-        """Standardised concepts (n, k) as they are read from images."""
+    def encode(self, x: Tensor) -> Tensor:
+        """Standardised concepts (n, k) inferred from images by the encoder."""
 
     def mechanism(self, i: int, z: Tensor) -> Tensor:
-        """What a concept's causes say that it is on average, (n,)."""
+        """The mean (n,) of a concept given its causes."""
         f, noise = self._of_causes(i, z), self.noise[str(i)]
         return (
             noise.mean(f)
@@ -189,79 +179,78 @@ class LayeredModel(CausalModel[Tensor]):
         )
 
     def _of_causes(self, i: int, z: Tensor) -> Tensor:
-        """$f_i$ of a concept's causes: (n, 1) but for a constant, which the likelihood leaves to the
-        noise's density, or what `CategoricalMechanism` takes."""
+        """$f_i$ of a concept's causes: logits of a `CategoricalMechanism`, or (n, 1) up to a constant,
+        which the density of the noise includes."""
         f: Tensor = self.mechanisms[str(i)](fourier_features(z[:, self.causes[i]], FREQUENCIES))
         return f
 
     def _log_likelihood(self, i: int, u: Tensor) -> Tensor:
-        """Of the labels (n,) of an effect, given those of its causes."""
+        """Log-likelihood (n,) of the labels of an effect given those of its causes."""
         f, noise = self._of_causes(i, u), self.noise[str(i)]
         if isinstance(noise, CategoricalMechanism):
             return noise.log_probability(u[:, i], f)
         return cast(GaussianMixture, noise).log_density(u[:, i] - f[:, 0])
 
-    def labels_to_paint(self, u: Tensor, labelled: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, 1) which images are painted from their labels, and those labels (n, k), with noise.
+    def labels_to_decode(self, u: Tensor, labelled: Tensor) -> tuple[Tensor, Tensor]:
+        """A mask (n, 1) of the images that are decoded from labels, and those labels (n, k) with noise.
 
         Arguments:
             u: (n, k) standardised labels.
-            labelled: (n,) True where an image carries all of them.
+            labelled: (n,) True where an image has all labels.
         """
         chosen = torch.rand(len(u), 1, device=u.device) < self.teacher_forcing
         return labelled[:, None] & chosen, u + self.label_std * torch.randn_like(u)
 
     def mechanism_terms(self, u: Tensor, labelled: Tensor) -> dict[str, Tensor]:
         r"""$-\sum_i \log p_i(u_i - f_i(u_{pa(i)}))$ of labels, (n,), with a density $p_i$ learnt for each
-        mechanism's noise, and $-\log p_i(u_i | u_{pa(i)})$ where an effect has few values; nothing where
-        there are no mechanisms."""
+        mechanism's noise, and $-\log p_i(u_i | u_{pa(i)})$ of effects of few values; empty for a graph
+        without edges."""
         if not self.causes:
             return {}
         unlikely = [-self._log_likelihood(i, u) for i in self.causes]
         return {"mechanisms": torch.stack(unlikely).sum(0) * labelled}
 
     def abduct(self, x: Tensor) -> Tensor:
-        """Codes (n, k), and a number for each effect of few values: where between the quantiles that its
-        value leaves open. Nothing in an image tells it, so it is drawn, once and for all of this image."""
-        return torch.cat([self.settled(x), chances(x, len(self.few))], dim=1)
+        """Concepts (n, k), and for each effect of few values its place in the interval of quantiles of its
+        value. The image does not determine that place: it is sampled, with the image as the seed."""
+        return torch.cat([self.infer(x), image_seeded_uniform(x, len(self.few))], dim=1)
 
-    def settled(self, x: Tensor) -> Tensor:
-        """Codes (n, k) as they are painted: what was read, once causes have had their say."""
-        return self.merge(self.codes(x))
+    def infer(self, x: Tensor) -> Tensor:
+        """Concepts (n, k) of images, from the encoder and the mechanisms."""
+        return self.merge(self.encode(x))
 
     def merge(self, z: Tensor) -> Tensor:
-        """Codes (n, k) once every effect is the mean of what was read and what its causes say, each
-        weighted by its precision.
+        """Precision-weighted means (n, k) of each effect's encoding and of its mechanism.
 
-        Pixels round: the ends of a shadow are seen to half a pixel, while its causes say exactly
-        where they are. An effect with noise of its own keeps what was read.
+        Pixels round: the encoder finds the ends of a shadow to half a pixel, its causes determine them
+        exactly. An effect with much noise keeps its encoding.
         """
         merged = list(z.unbind(1))
-        for i in map(self.concept_names.index, self.start.order):
+        for i in self.order:
             if i in self.causes:
-                said = self.mechanism(i, torch.stack(merged, dim=1))
+                caused = self.mechanism(i, torch.stack(merged, dim=1))
                 share = self.encoder_error[i] / (self.encoder_error[i] + self.mechanism_error[i])
-                merged[i] = torch.lerp(merged[i], said, share)
+                merged[i] = torch.lerp(merged[i], caused, share)
         return torch.stack(merged, dim=1)
 
     def noise_of(self, z: Tensor) -> Tensor:
-        """What causes leave unexplained of codes, (n, k): $n_i = z_i - f_i(z_{pa(i)})$; a root is its own."""
+        """Noise (n, k) of concepts: $n_i = z_i - f_i(z_{pa(i)})$; $n_i = z_i$ for a root."""
         own = list(z.unbind(1))
         for i in self.causes:
             own[i] = z[:, i] - self.mechanism(i, z)
         return torch.stack(own, dim=1)
 
     def caused_by(self, noise: Tensor) -> Tensor:
-        """The codes (n, k) that follow from what is each concept's own: the inverse of `noise_of`."""
+        """Concepts (n, k) from noise: the inverse of `noise_of`."""
         z = list(noise.unbind(1))
-        for i in map(self.concept_names.index, self.start.order):
+        for i in self.order:
             if i in self.causes:
                 z[i] = noise[:, i] + self.mechanism(i, torch.stack(z, dim=1))
         return torch.stack(z, dim=1)
 
     @torch.no_grad()
-    def note_errors(self, z: Tensor, u: Tensor, labelled: Tensor) -> None:
-        """Running means of both errors and of noise, over the images that carry all labels."""
+    def update_errors(self, z: Tensor, u: Tensor, labelled: Tensor) -> None:
+        """Update running means of both errors and of noise, over images with all labels."""
         if not labelled.any():
             return
         z, u = z[labelled], u[labelled]
@@ -270,38 +259,38 @@ class LayeredModel(CausalModel[Tensor]):
         merged = self.merge(z)
         self.encoder_error.lerp_((z - u).square().mean(0), ERROR_PACE)
         for i in self.causes:
-            missed = (self.mechanism(i, merged) - u[:, i]).square().mean()
-            self.mechanism_error[i].lerp_(missed, ERROR_PACE)
+            error = (self.mechanism(i, merged) - u[:, i]).square().mean()
+            self.mechanism_error[i].lerp_(error, ERROR_PACE)
 
     def prior(self, n: int) -> Tensor:
-        """Labels of training images, which bring causes, effects and their noise along."""
-        u = self.labels.draw(n)
-        chance = torch.rand(n, len(self.few), device=u.device)
-        return torch.cat([u + self.label_std * torch.randn_like(u), chance], dim=1)
+        """Labels of training images, with noise."""
+        u = self.labels.sample(n)
+        uniform = torch.rand(n, len(self.few), device=u.device)
+        return torch.cat([u + self.label_std * torch.randn_like(u), uniform], dim=1)
 
     def values(self, latents: Tensor) -> Tensor:
-        return latents[:, : len(self.concept_names)]
+        return latents[:, : len(self.mean)]
 
     def move(self, latents: Tensor, moved: Mapping[int, Tensor]) -> Tensor:
-        """Effects keep the noise they had: $z_i' = f_i(z_{pa}') + (z_i - f_i(z_{pa}))$, or the quantile
-        where they have few values."""
+        """Effects keep their noise: $z_i' = f_i(z_{pa}') + (z_i - f_i(z_{pa}))$, or their quantile if they
+        have few values."""
         now = list(latents.unbind(1))
         for i, value in moved.items():
             now[i] = value
         for i in self.affected_by(moved):
-            now[i] = self._carried(i, latents, torch.stack(now, dim=1))
+            now[i] = self._counterfactual_effect(i, latents, torch.stack(now, dim=1))
         return torch.stack(now, dim=1)
 
-    def _carried(self, i: int, before: Tensor, now: Tensor) -> Tensor:
-        """An effect (n,) with what was its own before, and the causes it has now."""
+    def _counterfactual_effect(self, i: int, before: Tensor, now: Tensor) -> Tensor:
+        """An effect (n,) under its causes now, with its noise or quantile before."""
         noise = self.noise[str(i)]
         if not isinstance(noise, CategoricalMechanism):
             return before[:, i] + (self.mechanism(i, now) - self.mechanism(i, before))
-        chance = before[:, len(self.concept_names) + self.few.index(i)]
-        return noise.carried(
-            before[:, i], self._of_causes(i, before), self._of_causes(i, now), chance
+        uniform = before[:, len(self.mean) + self.few.index(i)]
+        return noise.counterfactual(
+            before[:, i], self._of_causes(i, before), self._of_causes(i, now), uniform
         )
 
-    def paint(self, latents: Tensor) -> Tensor:
+    def decode_latents(self, latents: Tensor) -> Tensor:
         image: Tensor = self.decoder(latents)
         return image

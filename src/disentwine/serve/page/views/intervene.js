@@ -105,7 +105,7 @@ export async function show(root, { run, address, signal }) {
       truth && truth.show(real, "Ground truth of the simulator", real ? "simulator" : "unknown for this image"),
       difference && difference.show(answer?.difference ?? null, "Difference between model and ground truth", answer?.error ? `error ${short(answer.error.model, 2)}` : ""),
     ]);
-    const beyond = set.filter((name) => done[name] < known.get(name).low || done[name] > known.get(name).high);
+    const beyond = answer?.outside_range ?? [];
     verdict.replaceChildren(...judge(answer), beyond.length ? h("span", { class: "beyond" }, `${beyond.map(say).join(", ")}: outside the training range, so the image is an extrapolation.`) : "");
     if (answer) speak(`${words}. ${affected.length ? `Affected: ${affected.map((name) => `${say(name)} to ${textOf(name, now[name])} ${units(name)}`).join(", ")}.` : "No other concept is affected."} ${verdict.textContent}`);
   }
