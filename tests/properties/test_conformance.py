@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from dataclasses import is_dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -63,22 +65,32 @@ def estimated(name: str, options: dict[str, Any]) -> tuple[str, ...]:
     return own + TRANSITION if options.get("joint") else TRANSITION
 
 
-def literal_choices(name: str) -> list[dict[str, Any]]:
-    """Each option of a literal argument that is not its default."""
-    parameters = inspect.signature(MODELS[name], eval_str=True).parameters
-    return [
-        {argument: option}
-        for argument, parameter in parameters.items()
-        if argument not in SPARED.get(name, ())
-        if getattr(parameter.annotation, "__origin__", None) is Literal
-        for option in parameter.annotation.__args__
-        if option != parameter.default
-    ]
-
-
 def choices(name: str) -> list[dict[str, Any]]:
     """The defaults, each option of a literal argument, and those listed above."""
     return [{}, *literal_choices(name), *FURTHER.get(name, [])]
+
+
+def literal_choices(name: str) -> list[dict[str, Any]]:
+    """Each further option of a model's literal arguments."""
+    spared = set(SPARED.get(name, ()))
+    return [one for one in literal_options(MODELS[name]) if spared.isdisjoint(one)]
+
+
+def literal_options(cls: Any) -> Iterator[dict[str, Any]]:
+    """Each further option of the literal arguments of a class, and of its groups of options."""
+    for argument, parameter in inspect.signature(cls, eval_str=True).parameters.items():
+        if getattr(parameter.annotation, "__origin__", None) is Literal:
+            others = [one for one in parameter.annotation.__args__ if one != parameter.default]
+            yield from ({argument: option} for option in others)
+        elif is_dataclass(parameter.annotation):
+            yield from ({argument: group} for group in literal_options(parameter.annotation))
+
+
+def with_small(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Options, groups included, beside those that make a model small."""
+    small = SMALL.get(name, {})
+    groups = {n: small.get(n, {}) | v for n, v in options.items() if isinstance(v, dict)}
+    return small | options | groups
 
 
 CASES = [
@@ -118,7 +130,7 @@ def check(
     acts = "actions" in MODELS[name].fixed_by_data
     dataset = small_grid(image_shape) if acts else random_images(image_shape)
     check_model(
-        lambda: MODELS[name].for_data(dataset, **(SMALL.get(name, {}) | options)),
+        lambda: MODELS[name].for_data(dataset, **with_small(name, options)),
         image_shape=image_shape,
         factors=len(NAMES),
         estimated=estimated(name, options),
