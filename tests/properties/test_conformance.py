@@ -68,8 +68,13 @@ def estimated(name: str, options: dict[str, Any]) -> tuple[str, ...]:
     return own + TRANSITION if options.get("joint") else TRANSITION
 
 
+def choices(name: str) -> list[dict[str, Any]]:
+    """The defaults, each option of a literal argument, and those listed above."""
+    return [{}, *literal_choices(name), *FURTHER.get(name, [])]
+
+
 def literal_choices(name: str) -> list[dict[str, Any]]:
-    """Each option of a literal argument that is not its default."""
+    """Each further option of a model's literal arguments."""
     spared = set(SPARED.get(name, ()))
     return [one for one in literal_options(MODELS[name]) if spared.isdisjoint(one)]
 
@@ -89,11 +94,6 @@ def with_small(name: str, options: dict[str, Any]) -> dict[str, Any]:
     small = SMALL.get(name, {})
     groups = {n: small.get(n, {}) | v for n, v in options.items() if isinstance(v, dict)}
     return small | options | groups
-
-
-def choices(name: str) -> list[dict[str, Any]]:
-    """The defaults, each option of a literal argument, and those listed above."""
-    return [{}, *literal_choices(name), *FURTHER.get(name, [])]
 
 
 CASES = [
