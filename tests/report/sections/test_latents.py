@@ -84,7 +84,7 @@ def test_a_hierarchy_s_units_are_counted_as_its_picture_counts_them(subject: Rep
 def test_every_layer_has_its_share_from_the_top_down(subject: ReportContext) -> None:
     kl, active = [5.0, 4.0, 3.0, 0.0, 0.1, 0.2], [True] * 3 + [False] + [True] * 2
     changed = with_activity(subject, kl, active)
-    assert changed.busiest == [0, 1, 2, 5, 4]
+    assert changed.most_informative == [0, 1, 2, 5, 4]
     assert changed.shown(12) == [5, 4, 0, 1, 2]
     assert changed.shown(3) == [5, 4, 0]
     assert changed.latent_name(4) == "layer 2, z4"
@@ -128,7 +128,7 @@ def test_models_without_layers_have_no_such_section(
     assert layers(plain) is None
     assert plain.latent_name(2) == "z2"
     found = with_activity(plain, [0.5, 2.0, 1.0], [True, True, False])
-    assert found.busiest == [1, 0]
+    assert found.most_informative == [1, 0]
 
 
 def test_a_hierarchy_without_units_is_refused() -> None:
