@@ -26,7 +26,7 @@ def test_a_refusal_does_not_undo_the_move_that_came_after_it(visit: Any, hold: A
     page.wait_for_function(f"() => {NOTICE}.includes('too far')")
     settle(page)
     page.wait_for_function("() => location.hash.includes('light_angle:90')")
-    assert page.locator(MAIN).get_attribute("alt") == "The image had Light angle 90 degrees"
+    assert page.locator(MAIN).get_attribute("alt") == "Counterfactual with Light angle 90 degrees"
     assert page.locator(LIGHT).get_attribute("aria-valuetext").startswith("90")
     page.wait_for_function("() => document.getElementById('spoken').textContent.includes('90')")
 
@@ -141,7 +141,7 @@ def test_a_refused_code_does_not_undo_the_move_that_came_after_it(
     release()
     page.wait_for_function(f"() => {NOTICE}.includes('too far')")
     page.wait_for_function("() => location.hash.endsWith('latents=0:1.5')")
-    page.wait_for_selector("#slider-0[aria-valuetext^='1.5'][aria-valuetext$='set by you']")
+    page.wait_for_selector("#slider-0[aria-valuetext^='1.5'][aria-valuetext$=', set']")
 
 
 @pytest.mark.parametrize("status", [0, 500])
@@ -155,7 +155,7 @@ def test_a_code_that_fails_is_taken_back(visit: Any, hold: Any, run_ids: Any, st
     page.wait_for_function("() => location.hash.endsWith('latents=0:2')")
     release(refuse="not now", status=status)
     page.wait_for_function("() => location.hash.endsWith('latents=0:1.5')")
-    page.wait_for_selector("#slider-0[aria-valuetext^='1.5'][aria-valuetext$='set by you']")
+    page.wait_for_selector("#slider-0[aria-valuetext^='1.5'][aria-valuetext$=', set']")
 
 
 @pytest.mark.parametrize("status", [0, 500])
