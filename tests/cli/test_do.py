@@ -144,8 +144,8 @@ def test_the_report_shows_interventions_and_the_graph(command: Any, runs: Path) 
     answer = command("report", runs / "causal")
     assert answer.code == 0, answer.err
     page = (runs / "causal" / "report.html").read_text()
-    assert "What would have been" in page
-    assert "It is the true graph, edge for edge." in page
+    assert "<h2>Counterfactuals</h2>" in page
+    assert "It equals the true graph." in page
 
 
 def test_a_test_image_is_taken_by_its_name_on_the_page(command: Any, runs: Path) -> None:

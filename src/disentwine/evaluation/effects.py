@@ -1,4 +1,4 @@
-"""The concepts that a model's do-images show, read back by a network that knows no model."""
+"""Effects of interventions on all concepts, measured in images by a concept probe."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ ABOUT = {
 def effect_scores(
     model: Any, reader: Reader, dataset: Dataset, indices: IndexArray, *, seed: int
 ) -> list[Score]:
-    """Set each concept, read all of them back: "effect-error:<concept>" for each, "effect-leak" and
-    "effect-leak-causes".
+    """Errors and off-target changes of all concepts under interventions on each, by a concept probe.
 
-    The concept that was set should be read as asked, its effects as the simulator has them, all
-    others as they were. Where the data set cannot be redrawn, nobody knows what effects should be and
-    they are left out; what counts as an effect is then what the true graph says, or else the
-    model's. Images and values are those of `score_counterfactuals`. See `metrics.effects`.
+    In the counterfactual images the probe should find the concept that is set at its value, its effects
+    as in the simulator, and all others unchanged. Without a simulator the effects are not known and are
+    left out; they are then those of the true graph, or of the model's graph where that is unknown.
+    Images and values are those of `score_counterfactuals`. See `metrics.interventions`.
 
     Arguments:
-        model: one that *intervenes*; nothing is answered for others.
-        reader: of the same data set, from `train_concept_probe`.
-        dataset: where images come from.
-        indices: which images to intervene on; a few hundred of them with labels are taken.
+        model: one that *intervenes*; empty for others.
+        reader: a probe for the same data set, from `train_concept_probe`.
+        dataset: of the images.
+        indices: images to intervene on; a few hundred of them with labels are used.
         seed: of images and values.
     """
     labelled = indices[np.isfinite(dataset.factors[indices]).all(axis=1)]
@@ -77,7 +76,7 @@ def effect_scores(
 def _expected(
     dataset: Dataset, model: Intervenes, factors: FloatArray, name: str, values: FloatArray
 ) -> FloatArray:
-    """What is known without a simulator: what was asked for, and what must not move."""
+    """Expected concepts without a simulator: the value that is set, and unchanged non-descendants."""
     graph = dataset.graph if dataset.graph is not None else model.graph.to_networkx()
     expected = factors.copy()
     for effect in nx.descendants(graph, name):

@@ -135,7 +135,7 @@ def effect_figures(results: Sequence[TrialResult], folder: Path) -> FigureFiles:
         if leak is not None:
             name = f"effects-{data}-{system.replace('/', '-')}.png"
             path = figures.save_figure(effects_of(leak["details"]), folder / name)
-            written.append((f"What interventions move: {result.trial.title} on {data}", path))
+            written.append((f"Effects of interventions: {result.trial.title} on {data}", path))
     return written
 
 

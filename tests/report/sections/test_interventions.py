@@ -61,14 +61,14 @@ def test_graph_and_weights_are_shown_and_effects_when_asked_for(
 ) -> None:
     found = evaluate_run(run, dataset=pendulum, metrics="none")
     html = write_report(run, dataset=pendulum, found=found).read_text(encoding="utf-8")
-    assert "<h2>What causes what</h2>" in html
-    assert "4 of its edges are missing, extra or turned round" in html
+    assert "<h2>Causal graph</h2>" in html
+    assert "4 of its edges are missing, extra or reversed" in html
     assert "light_angle causes shadow_length; shadow_length causes shadow_position" in html
-    assert "<h2>How the weights of the graph were learnt</h2>" in html
-    assert "What interventions move" not in html
+    assert "<h2>Adjacency matrix during training</h2>" in html
+    assert "Effects of interventions" not in html
     assert not (run.figures / "effects.png").exists()
     html = write_report(run, dataset=pendulum, effects=True).read_text(encoding="utf-8")
-    assert "<h2>What interventions move</h2>" in html
+    assert "<h2>Effects of interventions</h2>" in html
     assert "effect-error:light_angle" in html
     for name in ("graph", "adjacency", "effects"):
         assert (run.figures / f"{name}.png").read_bytes().startswith(b"\x89PNG")
@@ -120,7 +120,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
     real = figures.labelled_rows
 
     def labelled_rows(images: np.ndarray, labels: list[str], *more: Any) -> Any:
-        unlike = [f"{label} {i}" if label == "truth" else label for i, label in enumerate(labels)]
+        unlike = [f"{label} {i}" if label == "simulator" else label for i, label in enumerate(labels)]
         rows.update(zip(unlike, images, strict=True))
         return real(images, labels, *more)
 
@@ -136,8 +136,8 @@ def test_categories_are_set_to_what_there_is_and_called_by_name(
     run = load_run(tmp_path / "run")
     found = evaluate_run(run, metrics="none")
     html = write_report(run, found=found).read_text(encoding="utf-8")
-    assert "<h2>What would have been</h2>" in html
-    assert "A concept with fewer values leaves places empty." in html
+    assert "<h2>Counterfactuals</h2>" in html
+    assert "Rows of concepts with fewer values are shorter." in html
     labels = [label for label in drawn if label.startswith("do")]
     assert labels == [
         "do(floor hue)\n0 to 0.5",
@@ -149,8 +149,8 @@ def test_categories_are_set_to_what_there_is_and_called_by_name(
     ]
     index = found.indices[len(found.indices) // 2]
     truth = rerender(scenes, np.repeat(index, 4), {"shape": np.arange(4.0)}).images
-    np.testing.assert_array_equal(drawn["truth 9"][1:5], truth)
-    assert (drawn["truth 9"][5:] == 255).all()
+    np.testing.assert_array_equal(drawn["simulator 9"][1:5], truth)
+    assert (drawn["simulator 9"][5:] == 255).all()
     assert (drawn[labels[4]][5:] == 255).all()
 
 

@@ -1,4 +1,4 @@
-"""The sections of a report on models that intervene: what would have been, and what causes what."""
+"""Report sections of models that intervene: counterfactuals, causal graph and effects."""
 
 from __future__ import annotations
 
@@ -24,59 +24,61 @@ ENTRY = re.compile(r"A\[(.+)->(.+)\]")
 
 
 def interventions(subject: Subject) -> Section | None:
-    """One image under interventions on each concept, beside the truth where a simulator knows it."""
+    """Counterfactuals of one image under interventions on each concept, and the simulator's images."""
     model, dataset = subject.model, subject.dataset
     if not isinstance(model, Intervenes):
         return None
     train = dataset.factors[dataset.split["train"]]
     index = subject.found.indices[len(subject.found.indices) // 2]
-    as_it_is = dataset.images[[index]]
-    read = model.reconstruct(as_it_is)
+    original = dataset.images[[index]]
+    reconstruction = model.reconstruct(original)
     rows, labels = [], []
     for name, factor, column in zip(model.concept_names, dataset.spec, train.T, strict=True):
         values = display_values(factor, column, most=VALUES)
         again = np.repeat(index, len(values))
-        rows.append(np.concatenate([read, model.do(dataset.images[again], {name: values})]))
+        rows.append(
+            np.concatenate([reconstruction, model.do(dataset.images[again], {name: values})])
+        )
         labels.append(f"do({name.replace('_', ' ')})\n{in_words(factor, values)}")
         if isinstance(dataset, Simulates):
             truth = rerender(dataset, again, {name: values}).images
-            rows.append(np.concatenate([as_it_is, truth]))
-            labels.append("truth")
+            rows.append(np.concatenate([original, truth]))
+            labels.append("simulator")
     simulated = isinstance(dataset, Simulates)
-    text = (
-        "One test image, reconstructed, and what it would have been had one concept been different."
-    )
+    text = "Reconstruction of one test image, and its counterfactuals under interventions on one concept."
     text += (
-        " Below each row are the image itself and what the simulator draws under the same intervention."
+        " Below each row are the image itself and the simulator's images under the same interventions."
         * simulated
     )
     if len(set(map(len, rows))) > 1:
-        text += " A concept with fewer values leaves places empty."
+        text += " Rows of concepts with fewer values are shorter."
     return Section(
-        "What would have been",
+        "Counterfactuals",
         text,
         Picture(
             "interventions",
             f"Images under interventions on {', '.join(model.concept_names)}",
-            figures.to_png_bytes(figures.labelled_rows(pad_rows(rows), labels, ["as it is"])),
+            figures.to_png_bytes(
+                figures.labelled_rows(pad_rows(rows), labels, ["no intervention"])
+            ),
         ),
     )
 
 
 def causes(subject: Subject) -> Section | None:
-    """The learnt graph, beside the true one where it is known."""
+    """The learnt graph, and the true one where it is known."""
     model = subject.model
     if not isinstance(model, Intervenes):
         return None
     graph, true = model.graph, subject.dataset.graph
-    text = "The graph over the concepts. On an edge is its weight"
-    text += "." if graph.confidence is None else " and, in brackets, how sure it is."
+    text = "The graph over the concepts. Edges are labelled with their weights"
+    text += "." if graph.confidence is None else " and, in brackets, their confidence."
     if true is not None:
         distance = int(shd(graph, true).value)
         text += (
-            " It is the true graph, edge for edge."
+            " It equals the true graph."
             if distance == 0
-            else f" {distance} of its edges are missing, extra or turned round."
+            else f" {distance} of its edges are missing, extra or reversed."
         )
     known = true if true is not None else nx.DiGraph()
     rows = []
@@ -89,7 +91,7 @@ def causes(subject: Subject) -> Section | None:
         rows.append((cause, effect, f"{graph.weights[i, j]:.3f}", sure, right))
     columns = ("cause", "effect", ">weight", ">confidence", "true")
     return Section(
-        "What causes what",
+        "Causal graph",
         text,
         Picture(
             "graph",
@@ -101,14 +103,14 @@ def causes(subject: Subject) -> Section | None:
 
 
 def adjacency(subject: Subject) -> Section | None:
-    """How training changed the entries of A, for models that have them watched."""
+    """Entries of A during training, for models that log them."""
     figure = adjacency_figure(subject.run, subject.dataset)
     if figure is None:
         return None
     return Section(
-        "How the weights of the graph were learnt",
-        "The adjacency matrix A over the training, a row a cause and a column an effect; below, "
-        "each of its entries that is learnt.",
+        "Adjacency matrix during training",
+        "The adjacency matrix A at several steps; rows are causes and columns are effects. Below, "
+        "each entry that is learnt.",
         Picture(
             "adjacency",
             "Heat maps of A at several steps, and curves of its entries",
@@ -118,11 +120,11 @@ def adjacency(subject: Subject) -> Section | None:
 
 
 def adjacency_figure(run: Run, dataset: Dataset | None = None) -> Figure | None:
-    """A over the training, from the log of what was watched; None where A was not.
+    """A during training, from logged scalars; None where they are not logged.
 
     Arguments:
         run: whose log is read.
-        dataset: that knows the true graph; by default the one the run was trained on, built anew.
+        dataset: with the true graph; by default that of the run.
     """
     records = [r for r in run.metrics if r["kind"] == "watched"]
     entries = {name: match for name in (records or [{}])[0] if (match := ENTRY.fullmatch(name))}
@@ -144,28 +146,25 @@ def adjacency_figure(run: Run, dataset: Dataset | None = None) -> Figure | None:
 
 
 def effects(subject: Subject) -> Section | None:
-    """What interventions move, read back from the images they make."""
+    """Effects of interventions, as a concept probe finds them in counterfactual images."""
     figure = effects_figure(subject.found)
     if figure is None:
         return None
     text = (
-        "Concepts read back from do-images by a network that was trained for nothing else. Numbers "
-        "are standard deviations of the label; those in brackets are what the reader gets wrong in "
-        "the simulator's own images."
+        "Concepts in counterfactual images, by a concept probe. Numbers are standard deviations of "
+        "the label; those in brackets are the probe's errors in the simulator's images."
     )
     leak = subject.found.score("effect-leak-causes")
     if leak is not None:
-        text += f" Setting an effect moves its causes by {number(round(leak.value, 3))} at most"
+        text += f" Setting an effect changes its causes by {number(round(leak.value, 3))} at most"
         floor = leak.noise_floor
-        text += (
-            "." if floor is None else f", where the reader alone sees {number(round(floor, 3))}."
-        )
+        text += "." if floor is None else f"; the probe's own error is {number(round(floor, 3))}."
     return Section(
-        "What interventions move",
+        "Effects of interventions",
         text,
         Picture(
             "effects",
-            "Heat maps of how far each intervention should move and does move each concept",
+            "Heat maps of expected and measured effects of each intervention on each concept",
             figures.to_png_bytes(figure),
         ),
     )
