@@ -18,9 +18,9 @@ from disentwine.evaluation.probes import Reader
 from disentwine.metrics.interventions import effect_matrix
 
 ABOUT = {
-    "effect-error": "error of concepts read back from do-images, in deviations of the label",
-    "effect-leak": "largest movement of a concept that is no effect of the one that was set",
-    "effect-leak-causes": "largest movement of a cause when its effect was set",
+    "effect-error": "error of concepts that a probe finds in counterfactual images, in standard deviations",
+    "effect-leak": "largest change of a concept that is no effect of the one that is set",
+    "effect-leak-causes": "largest change of a cause when its effect is set",
 }
 
 

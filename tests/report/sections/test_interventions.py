@@ -120,7 +120,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
     real = figures.labelled_rows
 
     def labelled_rows(images: np.ndarray, labels: list[str], *more: Any) -> Any:
-        unlike = [f"{label} {i}" if label == "simulator" else label for i, label in enumerate(labels)]
+        unlike = [
+            f"{label} {i}" if label == "simulator" else label for i, label in enumerate(labels)
+        ]
         rows.update(zip(unlike, images, strict=True))
         return real(images, labels, *more)
 
