@@ -16,7 +16,7 @@ from disentwine.evaluation.latents import code_frequencies
 from disentwine.models import CTVAE, MCQVAE
 from disentwine.report.context import ReportContext
 from disentwine.report.html import Section
-from disentwine.report.sections.latents import traversals
+from disentwine.report.sections.latents import kl_per_latent, traversals
 
 CODES = 12
 

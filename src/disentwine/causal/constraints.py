@@ -1,4 +1,4 @@
-"""Knowledge: required/forbidden/tiers; constraints as masks."""
+"""Prior knowledge of a graph, and constraints as masks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from disentwine.errors import UsageError
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Prior knowledge that learning a graph starts from, as `discover` takes it.
+    """Prior knowledge of a graph, as `discover` takes it.
 
     Arguments:
         required: edges (cause, effect) that the graph must have.
         forbidden: edges that it must not have.
         tiers: groups of names; no edge leads from a later group to an earlier one.
-        bootstrap: average the confidence of edges over so many resamples; 0 for none.
+        bootstrap: number of resamples over which the confidence of edges is averaged; 0 for none.
 
     >>> Knowledge(tiers=(("light", "angle"), ("shadow",)), forbidden=(("light", "angle"),)).bootstrap
     0
@@ -37,12 +37,12 @@ class Knowledge:
 
 
 NOTHING = Knowledge()
-"""Everything about the graph is left to the data."""
+"""No prior knowledge."""
 
 
 @dataclass(frozen=True)
 class GraphConstraints:
-    """The graphs that prior knowledge leaves.
+    """Constraints on graphs from prior knowledge.
 
     Arguments:
         allowed: (k, k) whether row may cause column.
@@ -54,7 +54,7 @@ class GraphConstraints:
 
     @cached_property
     def parent_masks(self) -> tuple[Dag, Dag]:
-        """For each node the parents it may and those it must have, as bits."""
+        """Allowed and required parents of each node, as bits."""
         return bits_of_columns(self.allowed), bits_of_columns(self.required)
 
     def required_only(self) -> Dag:
@@ -62,14 +62,14 @@ class GraphConstraints:
         return self.parent_masks[1]
 
     def permits(self, dag: Dag) -> bool:
-        """Whether a graph is within the limits."""
+        """Whether a graph meets the constraints."""
         return all(
             not parents & ~allowed and parents & required == required
             for parents, allowed, required in zip(dag, *self.parent_masks, strict=True)
         )
 
     def without(self, cause: int, effect: int) -> GraphConstraints:
-        """The same, and this edge forbidden."""
+        """The same constraints with one more forbidden edge."""
         allowed = self.allowed.copy()
         allowed[cause, effect] = False
         return GraphConstraints(allowed, self.required)
@@ -82,13 +82,13 @@ def limits(
     forbidden: Iterable[Edge] = (),
     tiers: Sequence[Sequence[str]] = (),
 ) -> GraphConstraints:
-    """Prior knowledge in terms of names, or an error where no graph can meet it.
+    """Constraints from prior knowledge by names, or an error where no graph can meet it.
 
     Arguments:
         names: of the nodes.
-        required: edges (cause, effect) that the graph has.
-        forbidden: edges it has not.
-        tiers: groups of names; no edge leads from a later to an earlier one. Names in none are free.
+        required: edges (cause, effect) that the graph must have.
+        forbidden: edges that it must not have.
+        tiers: groups of names; no edge leads from a later to an earlier one. Other names are free.
 
     >>> limits(("age", "beard"), tiers=[["age"], ["beard"]]).allowed
     array([[False,  True],

@@ -1,4 +1,4 @@
-"""Discover(): independence-based structure learning; check label table."""
+"""Learning of causal graphs from labels by independence of exogenous variables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FEWEST_ROWS = 30
 
 
 def checked_labels(labels: ArrayLike, names: Sequence[str]) -> FloatArray:
-    """The rows (n, k) that carry every label, or an error that says what is wrong with them.
+    """The rows (n, k) with all labels, or an error that explains what is wrong with them.
 
     >>> checked_labels([[1.0, float("nan")]] + [[i, -i] for i in range(40)], ("a", "b")).shape
     (40, 2)
@@ -70,7 +70,7 @@ MOST_ROWS_LOCAL = 2_000
 """For more than five nodes, where thousands of regressions are made."""
 
 SMALLEST_WEIGHT = 1e-3
-"""Of an edge whose cause explains nothing that the other causes do not."""
+"""Weight of an edge whose cause explains nothing beyond the other causes."""
 
 
 def discover(
@@ -85,14 +85,15 @@ def discover(
     seed: int = 0,
     progress: bool | None = None,
 ) -> Graph:
-    """The graph whose exogenous terms are the least dependent (see `IndependenceScore` for the score).
+    """Learn the graph whose exogenous variables are the least dependent (see `IndependenceScore`).
 
-    All graphs of up to five nodes are compared; more nodes are searched by hill climbing. Effects
-    may be nonlinear and may be determined by their causes, so long as noise is additive (two-valued
-    labels need not even that). What the data cannot tell, such as the direction of a linear effect
-    with Gaussian noise or of one between two-valued labels, is answered with a low confidence.
+    All graphs of up to five nodes are compared; larger ones are searched by hill climbing. Effects may
+    be nonlinear and may be determined by their causes; noise must be additive, except for binary
+    labels. Edges that the data do not identify, as of linear effects with Gaussian noise or between
+    binary labels, have a low confidence.
 
-    A weight is the share of the effect's variance that is explained no longer without the cause.
+    The weight of an edge is the decrease of the explained share of the effect's variance without the
+    cause.
 
     Arguments:
         labels: (n, k), a column a name; rows with NaN are left out.
@@ -100,10 +101,10 @@ def discover(
         required: edges (cause, effect) that the graph must have.
         forbidden: edges that it must not have.
         tiers: groups of names; no edge leads from a later group to an earlier one.
-        known: the whole graph, of which only weights and confidence are then worked out.
-        bootstrap: average the confidence over so many resamples, each searched anew.
+        known: the whole graph; then only weights and confidence are computed.
+        bootstrap: number of resamples over which the confidence is averaged, each searched again.
         seed: of landmarks, restarts and resamples.
-        progress: show a bar; by default on a terminal, when the work is long.
+        progress: show a bar; by default on a terminal, for long searches.
 
     >>> rng = np.random.default_rng(0)
     >>> light = rng.uniform(-1, 1, 300)
@@ -132,7 +133,7 @@ def discover(
     stages = 1 if k <= EXHAUSTIVE or given is not None else LOCAL_STAGES
     show = False if progress is None and k <= EXHAUSTIVE and not bootstrap else progress
     bar = ProgressBar("causal graph", total=stages * (1 + bootstrap), show=show)
-    # On matrices this small a second thread of the linear algebra only gets in the way.
+    # On small matrices further threads of the linear algebra are slower.
     with bar, threadpool_limits(limits=1):
 
         def learn(table: FloatArray) -> tuple[IndependenceScore, Dag, FloatArray]:
@@ -165,7 +166,7 @@ def _scores(
 
 
 def _resampled(x: FloatArray, rng: np.random.Generator) -> FloatArray:
-    # Each row once: its double would tell a leave-one-out residual what was left out.
+    # Each row once: a duplicate would leak into leave-one-out residuals.
     rows = np.unique(rng.integers(len(x), size=len(x)))
     if len(rows) < FEWEST_ROWS or (np.ptp(x[rows], axis=0) == 0).any():
         return x
@@ -174,7 +175,7 @@ def _resampled(x: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 def _parents(known: Graph | nx.DiGraph, names: tuple[str, ...]) -> Dag:
     graph = known.to_networkx() if isinstance(known, Graph) else known
-    # Its weights are what is to be worked out, and say nothing here.
+    # Its weights are ignored: they are computed from the labels.
     edges = graph.__class__(graph.edges())
     edges.add_nodes_from(graph)
     return bits_of_columns(Graph.from_networkx(edges, names).adjacency)

@@ -1,4 +1,4 @@
-"""The linear graph of the literature: least squares under a smooth constraint of acyclicity."""
+"""NOTEARS: a linear graph by least squares under a smooth acyclicity constraint."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def discover_notears(
     r"""Learn A by the augmented Lagrangian of $\min_A \tfrac{1}{2n} \|X - XA\|^2 + \lambda_1 \|A\|_1$
     subject to H(A) = 0, from an empty A.
 
-    This is the pre-training of A in CausalVAE, and here to compare with: where effects are not
-    linear, or are determined by their causes, `discover` is right far more often.
+    CausalVAE pre-trains A in this way. For nonlinear effects, and for effects that their causes
+    determine, `discover` is more accurate.
 
     Reference: DAGs with NO TEARS, X. Zheng et al., 2018, with H(A) of DAG-GNN, Y. Yu et al., 2019.
 
@@ -42,8 +42,7 @@ def discover_notears(
         threshold: weights below it, in absolute value, count as no edge.
         standardise: give all labels the same variance. Without it the units of the labels decide
             directions; with equal noise everywhere, as the method assumes, rightly so.
-        on_step: called with A as it is at the start and after every step of the optimiser, to
-            watch it being learnt.
+        on_step: called with A at the start and after every step of the optimiser.
 
     >>> rng = np.random.default_rng(0)
     >>> a, b, noise = rng.normal(size=(3, 500))
@@ -110,8 +109,8 @@ def _augmented_lagrangian(
 
 def _acyclicity(A: FloatArray) -> tuple[float, FloatArray]:
     r"""H(A) of `disentwine.losses.acyclicity` and its gradient, $2 c A \circ (W^{m-1})^T$ with
-    $W = I + \tfrac{c}{m} A \circ A$, c being 1; no torch is needed for it."""
+    $W = I + \tfrac{c}{m} A \circ A$, with c = 1 and without torch."""
     m = len(A)
-    walks = np.eye(m) + A * A / m
-    power = np.linalg.matrix_power(walks, m - 1)
-    return float((power.T * walks).sum() - m), 2 * A * power.T
+    W = np.eye(m) + A * A / m
+    power = np.linalg.matrix_power(W, m - 1)
+    return float((power.T * W).sum() - m), 2 * A * power.T

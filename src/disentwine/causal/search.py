@@ -1,4 +1,4 @@
-"""Edge confidence by jackknife softmax; exhaustive / hill-climbing DAG search."""
+"""Exhaustive and hill-climbing search of graphs, and confidence of edges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESTARTS = 10
 LOCAL_STAGES = RESTARTS + 2
 
 Scores = dict[Dag, float]
-"""Every graph that was looked at."""
+"""Scores of all graphs that were visited."""
 
 
 def all_scores(terms: IndependenceScore, limits: GraphConstraints) -> Scores:
@@ -46,10 +46,10 @@ def local_scores(
     rng: np.random.Generator,
     on_stage: Callable[[], None] = lambda: None,
 ) -> Scores:
-    """Score the graphs that hill climbing meets: from the required_only, then from the best one shaken.
+    """Score the graphs visited by hill climbing from `required_only`, then from perturbed best graphs.
 
-    At last the best graph is climbed again with each of its edges turned and held so, for an edge
-    is only as sure as the best graph without it is bad.
+    Finally each edge of the best graph is reversed and fixed, and the search is repeated: the confidence
+    of an edge depends on the best graph without it.
     """
     scores: Scores = {}
     best = climb(terms, limits, limits.required_only(), scores)
@@ -69,8 +69,7 @@ def local_scores(
 
 
 def climb(terms: IndependenceScore, limits: GraphConstraints, start: Dag, scores: Scores) -> Dag:
-    """Take the best single change of an edge until none is better; `scores` gets what was met."""
-
+    """Apply the best change of a single edge until none is better; adds visited graphs to `scores`."""
     best = start
     scores.setdefault(best, terms.score(best))
     while True:
@@ -203,13 +202,13 @@ def edge_confidence(terms: IndependenceScore, scores: Scores) -> FloatArray:
         for j in range(i + 1, terms.k):
             there, back = edges[:, i, j], edges[:, j, i]
             logits = np.array([evidence(with_it) for with_it in (there, back, ~(there | back))])
-            chances = np.exp(logits - logits.max())
-            confidence[i, j], confidence[j, i] = chances[:2] / chances.sum()
+            odds = np.exp(logits - logits.max())
+            confidence[i, j], confidence[j, i] = odds[:2] / odds.sum()
     return confidence
 
 
 def jackknife(without: FloatArray) -> float:
-    """The standard deviation of an estimate, from what it is without each group of rows.
+    """Standard deviation of an estimate by the jackknife over groups of rows.
 
     Reference: Bias and confidence in not-quite large samples, J. Tukey, 1958.
 

@@ -1,4 +1,4 @@
-"""Counterfactual error vs simulator; sharpness of do-images."""
+"""Errors of counterfactual images against a simulator, and their sharpness."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Trials(NamedTuple):
 def draw_trials(
     concepts: Sequence[str], dataset: Dataset, indices: IndexArray, *, seed: int
 ) -> Trials:
-    """Interventions to try a model with, one concept at a time; the same for every model.
+    """Random interventions on one concept at a time, the same for every model.
 
     Arguments:
-        concepts: to set.
-        dataset: where values come from.
-        indices: images to choose from; at most `MOST_IMAGES` are taken.
+        concepts: that are set.
+        dataset: whose labels decide the values.
+        indices: images to choose from; at most `MOST_IMAGES` are used.
         seed: of the choice and of the values.
     """
     rng = np.random.default_rng(seed)
@@ -51,8 +51,8 @@ def draw_trials(
 def drawn_values(
     factor: Factor, column: FloatArray, n: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Half on the data's grid, the values of other images; half off it, drawn evenly between the 2nd
-    and 98th percentile. Only continuous factors have anything off their grid.
+    """Values of which half are labels of other images, and half are uniform between the 2nd and 98th
+    percentile. Values of factors that are not continuous are all labels.
 
     >>> colour = Factor("colour", kind="categorical", values=("red", "blue"))
     >>> drawn_values(colour, np.ones(5), 3, np.random.default_rng(0))
@@ -84,7 +84,7 @@ class DoImages:
 def do_images(
     model: Intervenes, dataset: Dataset, indices: IndexArray, *, seed: int
 ) -> tuple[UInt8Array, list[DoImages]]:
-    """The images of `draw_trials`, and for each concept what they would have been.
+    """The images of `draw_trials`, and for each concept their counterfactuals.
 
     Arguments: as for `score_counterfactuals`.
     """
@@ -103,14 +103,15 @@ def do_images(
 def score_counterfactuals(
     model: Any, dataset: Dataset, indices: IndexArray, *, seed: int = 0
 ) -> list[Score]:
-    """Ratio and share for every concept, half of the values on the data's grid and half off it.
+    """Counterfactual error of every concept relative to reconstruction ("ratio") and to no intervention
+    ("share").
 
-    Nothing is answered for a model that does not intervene or a data set that cannot be redrawn.
+    Empty for a model that does not intervene or a data set that cannot simulate.
 
     Arguments:
         model: one that *intervenes*.
         dataset: one that simulates.
-        indices: which images to intervene on, at most `MOST_IMAGES` of them.
+        indices: images to intervene on, at most `MOST_IMAGES` of them.
         seed: of the values.
     """
     if not isinstance(model, Intervenes) or not isinstance(dataset, Simulates):
@@ -141,15 +142,16 @@ def score_counterfactuals(
 def sharpness_scores(
     model: Any, dataset: Dataset, indices: IndexArray, *, seed: int = 0
 ) -> list[Score]:
-    """Of reconstructions beside their originals, and of do-images beside the simulator's.
+    """Sharpness of reconstructions relative to originals, and of counterfactual images relative to the
+    simulator's.
 
-    Images and interventions are those of `score_counterfactuals`, on all concepts together; nothing
-    is answered for a model that does not intervene or a data set that cannot be redrawn.
+    Images and interventions are those of `score_counterfactuals`, over all concepts; empty for a model
+    that does not intervene or a data set that cannot simulate.
 
     Arguments:
         model: one that *intervenes*.
         dataset: one that simulates.
-        indices: which images to choose from.
+        indices: images to choose from.
         seed: of images and values.
     """
     if not isinstance(model, Intervenes) or not isinstance(dataset, Simulates):

@@ -104,7 +104,7 @@ def test_no_rows_give_no_images(shapes: Shapes2D) -> None:
 @pytest.mark.parametrize(
     ("do", "message"),
     [
-        ({"shape": 0.5}, "shape must be 0"),
+        ({"shape": 0.5}, "shape. is one of square, ellipse, heart"),
         ({"scale": -1.0}, "scale must be positive"),
         ({"colour": 1.0}, "no factor 'colour'"),
     ],

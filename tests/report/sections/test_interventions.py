@@ -119,7 +119,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
     real = figures.labelled_rows
 
     def labelled_rows(images: np.ndarray, labels: list[str], *more: Any) -> Any:
-        unlike = [f"{label} {i}" if label == "truth" else label for i, label in enumerate(labels)]
+        unlike = [
+            f"{label} {i}" if label == "simulator" else label for i, label in enumerate(labels)
+        ]
         rows.update(zip(unlike, images, strict=True))
         return real(images, labels, *more)
 
@@ -148,8 +150,8 @@ def test_categories_are_set_to_what_there_is_and_called_by_name(
     ]
     index = found.indices[len(found.indices) // 2]
     truth = rerender(scenes, np.repeat(index, 4), {"shape": np.arange(4.0)}).images
-    np.testing.assert_array_equal(drawn["truth 9"][1:5], truth)
-    assert (drawn["truth 9"][5:] == 255).all()
+    np.testing.assert_array_equal(drawn["simulator 9"][1:5], truth)
+    assert (drawn["simulator 9"][5:] == 255).all()
     assert (drawn[labels[4]][5:] == 255).all()
 
 

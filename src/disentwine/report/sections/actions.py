@@ -120,19 +120,19 @@ MEAN_OF = 64
 """Images over which masks and graphs are averaged."""
 
 
-def actions(subject: ReportContext) -> Section | None:
+def actions(context: ReportContext) -> Section | None:
     """Rollouts of every action from one test image."""
-    model: Any = subject.model
+    model: Any = context.model
     if not isinstance(model, AppliesActions):
         return None
-    figure = rollout_figure(model, subject.dataset, subject.found.indices, times=REPEATS)
+    figure = rollout_figure(model, context.dataset, context.found.indices, times=REPEATS)
     if figure is None:
         return None
     text = (
         f"A test image, its reconstruction, and the predicted images after 1 to {REPEATS} actions, each "
         "beside the real image where the data set has it."
     )
-    share = subject.found.score("intervention-share")
+    share = context.found.score("intervention-share")
     if share is not None:
         ratio = number(round(share.value, 3))
         text += (
@@ -149,10 +149,10 @@ def actions(subject: ReportContext) -> Section | None:
     )
 
 
-def confusions(subject: ReportContext) -> Section | None:
+def confusions(context: ReportContext) -> Section | None:
     """Accuracy and confusion matrix of action retrieval."""
-    score = subject.found.score("action-accuracy")
-    factor = subject.found.score("factor-accuracy")
+    score = context.found.score("action-accuracy")
+    factor = context.found.score("factor-accuracy")
     if score is None or factor is None or "confusion" not in score.details:
         return None
     text = (
@@ -172,12 +172,12 @@ def confusions(subject: ReportContext) -> Section | None:
     )
 
 
-def touched(subject: ReportContext) -> Section | None:
+def touched(context: ReportContext) -> Section | None:
     """Masks and graphs of each action."""
-    model: Any = subject.model
+    model: Any = context.model
     if not isinstance(model, AppliesActions) or not hasattr(model, "graphs"):
         return None
-    images = subject.dataset.images[evenly_spaced(subject.found.indices, MEAN_OF)]
+    images = context.dataset.images[evenly_spaced(context.found.indices, MEAN_OF)]
     return Section(
         "Action graphs",
         "Top: probability that an action affects the codes at each position of the image. Bottom: "

@@ -23,24 +23,26 @@ VALUES = 7
 ENTRY = re.compile(r"A\[(.+)->(.+)\]")
 
 
-def interventions(subject: ReportContext) -> Section | None:
+def interventions(context: ReportContext) -> Section | None:
     """One image under interventions on each concept, with the ground truth of a simulator."""
-    model, dataset = subject.model, subject.dataset
+    model, dataset = context.model, context.dataset
     if not isinstance(model, Intervenes):
         return None
     train = dataset.factors[dataset.split["train"]]
-    index = subject.found.indices[len(subject.found.indices) // 2]
-    as_it_is = dataset.images[[index]]
-    read = model.reconstruct(as_it_is)
+    index = context.found.indices[len(context.found.indices) // 2]
+    original = dataset.images[[index]]
+    reconstruction = model.reconstruct(original)
     rows, labels = [], []
     for name, factor, column in zip(model.concept_names, dataset.spec, train.T, strict=True):
         values = display_values(factor, column, most=VALUES)
         again = np.repeat(index, len(values))
-        rows.append(np.concatenate([read, model.do(dataset.images[again], {name: values})]))
+        rows.append(
+            np.concatenate([reconstruction, model.do(dataset.images[again], {name: values})])
+        )
         labels.append(f"do({name.replace('_', ' ')})\n{value_labels(factor, values)}")
         if isinstance(dataset, Simulates):
             truth = rerender(dataset, again, {name: values}).images
-            rows.append(np.concatenate([as_it_is, truth]))
+            rows.append(np.concatenate([original, truth]))
             labels.append("ground truth")
     simulated = isinstance(dataset, Simulates)
     text = "The reconstruction of a test image, and its counterfactuals under interventions on one concept."
@@ -63,12 +65,12 @@ def interventions(subject: ReportContext) -> Section | None:
     )
 
 
-def causes(subject: ReportContext) -> Section | None:
+def causes(context: ReportContext) -> Section | None:
     """The learnt graph, and the true graph if it is known."""
-    model = subject.model
+    model = context.model
     if not isinstance(model, Intervenes):
         return None
-    graph, true = model.graph, subject.dataset.graph
+    graph, true = model.graph, context.dataset.graph
     text = "The learnt graph of the concepts. Edge labels: weight"
     text += "." if graph.confidence is None else " and, in brackets, confidence."
     if true is not None:
@@ -100,9 +102,9 @@ def causes(subject: ReportContext) -> Section | None:
     )
 
 
-def adjacency(subject: ReportContext) -> Section | None:
+def adjacency(context: ReportContext) -> Section | None:
     """The entries of A during training, for models that log them."""
-    figure = adjacency_figure(subject.run, subject.dataset)
+    figure = adjacency_figure(context.run, context.dataset)
     if figure is None:
         return None
     return Section(
@@ -143,16 +145,16 @@ def adjacency_figure(run: Run, dataset: Dataset | None = None) -> Figure | None:
     )
 
 
-def effects(subject: ReportContext) -> Section | None:
+def effects(context: ReportContext) -> Section | None:
     """Effects of interventions, measured by a concept probe on counterfactuals."""
-    figure = effects_figure(subject.found)
+    figure = effects_figure(context.found)
     if figure is None:
         return None
     text = (
         "Concepts of counterfactual images, predicted by a concept probe. Numbers are in standard "
         "deviations of the label; in brackets is the error of the probe on images of the simulator."
     )
-    leak = subject.found.score("off-target-effect-causes")
+    leak = context.found.score("off-target-effect-causes")
     if leak is not None:
         text += f" Interventions on an effect change its causes by at most {number(round(leak.value, 3))}"
         floor = leak.noise_floor
