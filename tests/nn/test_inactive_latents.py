@@ -84,6 +84,6 @@ def test_every_network_has_the_layers_that_are_made_anew(network: Network) -> No
 def test_what_takes_all_images_for_the_same_cannot_be_revived(features: torch.Tensor) -> None:
     last, first, _ = layers(unused=[])
     before = last.weight.clone()
-    with pytest.raises(UsageError, match="all training images are alike"):
+    with pytest.raises(UsageError, match="all images are alike"):
         reset_inactive(last, first, features)
     assert torch.equal(last.weight, before)
