@@ -71,7 +71,7 @@ def test_train_evaluate_report_runs(command: Any, recipe: Path) -> None:
 
 def test_the_command_to_go_on_with_can_be_copied(command: Any, recipe: Path) -> None:
     shown = command("train", recipe, "--out", "runs/my run")
-    assert shown.out.splitlines()[-1] == "to try it out: disentwine serve 'runs/my run'"
+    assert shown.out.splitlines()[-1] == "to explore it: disentwine serve 'runs/my run'"
 
 
 def test_a_finished_run_is_not_overwritten(command: Any, recipe: Path, tiny_run: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_recipe_finds_the_run_it_starts_with_from_its_own_folder(
     monkeypatch.chdir("runs")
     again = command("train", "tuned/recipe.yaml", "--out", "tuned-again")
     assert again.code == 0, again.err
-    assert f"{Path.cwd() / 'tiny'} is taken" in again.err
+    assert f"{Path.cwd() / 'tiny'} is used" in again.err
     before, after = (Path(name, "recipe.yaml").read_text() for name in ("tuned", "tuned-again"))
     assert before == after
 
@@ -235,7 +235,7 @@ def test_a_finished_demo_is_shown_again(command: Any, monkeypatch: pytest.Monkey
     assert first.code == 0, first.err
     again = command("demo")
     assert again.code == 0
-    assert "finished already" in again.out
+    assert "already finished" in again.out
     assert first.out.splitlines()[-1] == again.out.splitlines()[-1]
     assert command("train", "demo", "model.latent=7", "--out", "runs/other").code == 0
     other = command("demo", "--out", "runs/other")

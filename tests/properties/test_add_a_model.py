@@ -236,7 +236,7 @@ class NoName(Toy):
         (FlatCodes, r"represent of 3 images has shape \(3,\), not \(3, d\)"),
         (SmallImages, "reconstruct of shape"),
         (UnboundedImages, r"outside \[0, 1\]"),
-        (TensorsOnly, "represent answers a stack of uint8 pictures unlike"),
+        (TensorsOnly, "represent answers a stack of uint8 images unlike"),
         (CarriesGradients, "represent carries gradients"),
         (StaysInEvaluation, "leaves the model in evaluation mode"),
         (WrongTermShape, r"the loss term 'extra' of 3 images has shape \(3, 2\)"),

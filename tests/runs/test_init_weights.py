@@ -16,6 +16,7 @@ from disentwine.errors import Interrupted, UsageError
 from disentwine.models import VAE, BetaVAE, FactorVAE, LadderVAE
 from disentwine.runs.checkpoint import checkpoint_path, load_checkpoint
 from disentwine.runs.fit import fit
+from disentwine.runs.init_weights import reset_inactive
 from disentwine.runs.run import load_run
 from disentwine.testing import small_grid
 
@@ -179,3 +180,16 @@ def test_what_no_weight_depends_on_is_not_called_the_reason(tmp_path: Path) -> N
         fit(model, wanted, init_from=tmp_path / "start", **options)
     assert "gamma" not in str(refused.value)
     assert "learning_rate" not in str(refused.value)
+
+
+def test_what_the_model_refuses_is_told_with_the_option(
+    pictures: Any, build: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise UsageError("all images are alike")
+
+    monkeypatch.setattr(VAE, "reset_inactive_latents", refuse)
+    with pytest.raises(
+        UsageError, match=r"^training\.reset_inactive_latents: all images are alike; "
+    ):
+        reset_inactive(build(), pictures, seed=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from disentwine import DCIGN, VAE, VQVAE
+from disentwine import DCIGN, VAE, VQVAE, fit
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
 from disentwine.models import MODELS
@@ -25,3 +25,9 @@ def data_decide_the_first_arguments(dataset: Dataset) -> None:
 
 def tables_take_any_option(dataset: Dataset) -> None:
     assert_type(MODELS["vae"].for_data(dataset, latent=3), Model)
+
+
+def options_of_a_training_are_checked(model: VAE, dataset: Dataset) -> None:
+    assert_type(fit(model, dataset, steps=3, clip_norm=1.0), VAE)
+    fit(model, dataset, step=3)  # type: ignore[call-arg]
+    fit(model, dataset, steps="3")  # type: ignore[arg-type]

@@ -93,7 +93,8 @@ class Run:
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """The records of the metric log."""
-        return [rename_all(record, LOGGED) for record in read_log(self.path / METRICS)]
+        records = read_log(self.path / METRICS)
+        return [rename_all(r, LOGGED) if isinstance(r, dict) else r for r in records]
 
     @cached_property
     def dataset(self) -> Dataset:
