@@ -18,10 +18,20 @@ from typing import Any
 
 import yaml
 
+from disentwine.runs.upgrade import SCORE_NAMES, new_name
 from disentwine.studies import STUDIES
 from disentwine.studies.records import TRIALS, in_lines
 
 RESULTS, SEEDS = Path("results"), (0, 1, 2)
+
+KEYS = {"course": "learning_curve"}
+DETAILS = {
+    "alive": "active",
+    "leak": "off_target",
+    "leak_floor": "off_target_floor",
+    "reader_error": "probe_error",
+}
+"""Renamed keys of a record, and of the details of its scores."""
 
 
 def planned() -> dict[str, list[dict[str, Any]]]:
@@ -60,9 +70,18 @@ def apply(before: dict[str, list[dict[str, Any]]]) -> None:
         target, recipe = moves[path]
         if target != path:
             subprocess.run(["git", "mv", str(path), str(target)], check=True)
-        record = json.loads(target.read_bytes())
-        target.write_text(in_lines({**record, "recipe": recipe}), encoding="utf-8")
+        record = {**json.loads(target.read_bytes()), "recipe": recipe}
+        target.write_text(in_lines(with_new_keys(record)), encoding="utf-8")
     print(f"{len(records)} records moved")
+
+
+def with_new_keys(record: dict[str, Any]) -> dict[str, Any]:
+    """A record with today's names of its keys, scores and details."""
+    renamed = {KEYS.get(key, key): value for key, value in record.items()}
+    for score in renamed["scores"]:
+        score["name"] = new_name(score["name"], SCORE_NAMES)
+        score["details"] = {DETAILS.get(k, k): value for k, value in score["details"].items()}
+    return renamed
 
 
 if __name__ == "__main__":
