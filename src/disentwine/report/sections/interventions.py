@@ -154,10 +154,10 @@ def effects(context: ReportContext) -> Section | None:
         "Concepts of counterfactual images, predicted by a concept probe. Numbers are in standard "
         "deviations of the label; in brackets is the error of the probe on images of the simulator."
     )
-    leak = context.found.score("off-target-effect-causes")
-    if leak is not None:
-        text += f" Interventions on an effect change its causes by at most {number(round(leak.value, 3))}"
-        floor = leak.noise_floor
+    change = context.found.score("off-target-effect-causes")
+    if change is not None:
+        text += f" Interventions on an effect change its causes by at most {number(round(change.value, 3))}"
+        floor = change.noise_floor
         text += (
             "."
             if floor is None
