@@ -88,7 +88,7 @@ def test_another_recipe_in_the_same_folder_is_refused(
     other = command("train", recipe, "model.latent=4")
     assert other.code == 2
     assert "model.latent was 3, is 4" in other.err
-    assert "going on" not in command("train", recipe, "training.steps=9").err
+    assert "resuming" not in command("train", recipe, "training.steps=9").err
 
 
 def test_ctrl_c_is_answered(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:

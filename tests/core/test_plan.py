@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import torch
 
 from disentwine.core.plan import Stage
+from disentwine.core.schema import schema_of
 from disentwine.data.samplers.shuffled import Shuffled
 from disentwine.models import MODELS, VAE
 from disentwine.training.options import TrainingOptions
@@ -54,11 +57,13 @@ def test_the_best_score_starts_again_with_another_loss_only(trainer: Trainer) ->
 
 @pytest.mark.parametrize("name", MODELS)
 def test_what_no_weight_depends_on_is_an_option(name: str) -> None:
-    from disentwine.core.schema import schema_of
-
     cls = MODELS[name]
-    keys = {key.partition(".")[0] for key in cls.not_in_weights}
-    assert keys <= schema_of(cls, without=cls.fixed_by_data).model_fields.keys()
+    options = schema_of(cls, without=cls.fixed_by_data).model_json_schema()
+    paths = set(options["properties"])
+    for key, option in options["properties"].items():
+        for found in re.findall(r"#/\$defs/(\w+)", json.dumps(option)):
+            paths |= {f"{key}.{inner}" for inner in options["$defs"][found].get("properties", ())}
+    assert set(cls.not_in_weights) <= paths
 
 
 def test_shuffled_rows_may_be_a_table() -> None:

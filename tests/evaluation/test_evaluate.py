@@ -174,7 +174,7 @@ def test_a_map_of_what_units_know_tells_what_chance_gives_a_cell(metric: str, na
     codes, v = rng.normal(size=(200, 4)), rng.integers(0, 4, (200, 2)).astype(float)
     scores = score_latents(codes, v, [Factor("a"), Factor("b")], metrics=[metric]).scores
     found = Evaluation("test", np.arange(200), scores, codes, None)
-    subject: Any = SimpleNamespace(found=found, active_by_kl=False, alive=np.array([True]))
+    subject: Any = SimpleNamespace(found=found, active_by_kl=False, active=np.array([True]))
     section, score = mutual_information(subject), found.score(name)
     assert section is not None
     assert score is not None
@@ -189,7 +189,7 @@ def test_a_map_of_many_units_says_which_are_shown() -> None:
     scores = score_latents(codes, v, [Factor("a"), Factor("b")], metrics=["mig"]).scores
     found = Evaluation("test", np.arange(200), scores, codes, None)
     section = mutual_information(
-        cast(Any, SimpleNamespace(found=found, active_by_kl=False, alive=np.array([True])))
+        cast(Any, SimpleNamespace(found=found, active_by_kl=False, active=np.array([True])))
     )
     assert section is not None
     assert "Shown are the 40 of 50 latents that are most informative." in section.text

@@ -17,7 +17,7 @@ from disentwine.evaluation.probes import cached_probe, train_probe
 from disentwine.models import CTVAE, VAE, CausalVAE, LadderVAE
 from disentwine.testing import small_grid
 
-TINY: dict[str, Any] = {"codes": 8, "dimensions": 4, "width": 8}
+TINY: dict[str, Any] = {"autoencoder": {"codebook_size": 8, "code_dim": 4, "channels": 8}}
 
 EDGES = (("light_angle", "shadow_length"), ("pendulum_angle", "shadow_position"))
 

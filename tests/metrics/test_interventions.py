@@ -117,7 +117,7 @@ def test_what_is_perfect_has_no_error_and_no_leak() -> None:
     details = found["off-target-effect"].details
     np.testing.assert_allclose(details["expected_movement"], [[1, 0, 1], [0, 0, 2]], atol=1e-12)
     np.testing.assert_allclose(details["actual_movement"], details["expected_movement"])
-    assert np.isnan(details["leak"]).tolist() == [[True, False, True], [False, False, True]]
+    assert np.isnan(details["off_target"]).tolist() == [[True, False, True], [False, False, True]]
 
 
 def test_errors_are_in_deviations_of_the_label_and_rows_are_their_root_mean_square() -> None:

@@ -83,7 +83,7 @@ def test_other_names_show_the_same(
     bars, renamed_bars = (found["latent_activity"] for found in (first, again))
     np.testing.assert_array_equal(bars[0][0], renamed_bars[0][0])
     assert bars[1] == renamed_bars[1]
-    for name in ("traversals", "activity"):
+    for name in ("traversals", "kl_per_latent"):
         assert first[name] == again[name]
 
 
@@ -102,11 +102,16 @@ def test_the_commonest_names_of_a_unit_are_shown_and_said_to_be_names(
         painted = (model.decode(code[None])[0].permute(1, 2, 0) * 255).round().byte()
         np.testing.assert_array_equal(images[0, rank], painted.numpy())
     assert (images[0, len(names) :] == 255).all()
-    assert columns[:3] == ("commonest", "2nd", "3rd")
-    assert "Names are no quantities" in found["traversals"].text
+    assert columns[:3] == ("most frequent", "2nd", "3rd")
+    assert "Codes are categories" in found["traversals"].text
     assert "deviations" not in found["traversals"].text
-    assert "their names differ between two images" in found["activity"].text
-    assert found["latent_activity"][1]["measure"] == "chance that two images have different names"
+    assert (
+        "two images have different codes with a probability above 0.01"
+        in found["kl_per_latent"].text
+    )
+    assert (
+        found["latent_activity"][1]["measure"] == "probability that two images have different codes"
+    )
     assert all((subject.activity > 0.01) == subject.active)
 
 

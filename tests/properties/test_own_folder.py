@@ -69,7 +69,7 @@ def test_what_a_report_says_to_type_works_where_it_says(
     )
     assert command("train", recipe, "--out", "kept/own").code == 0
     page = Path("kept/own/report.html").read_text()
-    assert f"From the folder that {folder.name} is found from" in page
+    assert f"In the folder that has {folder.name}: train, evaluate" in page
     for line in ("evaluate kept/own", "train kept/own/recipe.yaml --out kept/own-again"):
         assert f"disentwine {line}" in page
         assert command(*line.split()).code == 0
@@ -82,7 +82,7 @@ def test_what_a_report_says_to_type_works_where_it_says(
     [
         (["kinds.colr=categorical"], "Did you mean 'colour'"),
         (["kinds.colour=name"], "'categorical' or 'binary', got 'name'"),
-        (["kinds=categorical", "kinds.colour=binary"], "holds a single value"),
+        (["kinds=categorical", "kinds.colour=binary"], "'kinds' has a single value"),
         (["kind.colour=binary"], "Did you mean 'kinds'"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from disentwine.serve.app import create_app
 from disentwine.serve.server import listen, server_of
 
-DOCS = Path(__file__).parents[2] / "docs" / "serve.md"
+DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "use-the-http-api.md"
 
 
 @pytest.fixture

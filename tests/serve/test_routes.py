@@ -236,7 +236,7 @@ def test_losses_and_scores(client: TestClient, causal: str, runs: Path) -> None:
     scores = [{"name": "mig", "value": 0.5, "n": 10, "noise_floor": None, "details": {}}]
     (runs / "causal" / "scores.json").write_text(json.dumps({"scores": scores}))
     try:
-        about = METRICS["mig"].question
+        about = METRICS["mig"].about
         expected = [{"name": "mig", "value": 0.5, "n": 10, "noise_floor": None, "about": about}]
         assert client.get(f"{causal}/scores").json() == expected
         own = Score("sap", 0.25, n=7, noise_floor=0.125, details={"about": "mine"})

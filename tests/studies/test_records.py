@@ -207,7 +207,7 @@ def test_weights_that_nobody_begins_with_are_not_made_again(study, tmp_path, mon
         (study_figures.intervention_figures, ["interventions-pendulum.png"]),
         (study_figures.graph_figures, ["graph-pendulum.png"]),
         (partial(graph_learning_figures, system="vae"), ["adjacency-labels-pendulum.png"]),
-        (action_figures.repeated_figures, ["repeated-pendulum.png"]),
+        (action_figures.rollout_figures, ["repeated-pendulum.png"]),
         (action_figures.graph_figures, ["graphs-pendulum.png"]),
         (
             lambda o, runs, folder: action_figures.confusion_figures(o, folder),

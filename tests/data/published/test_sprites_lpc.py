@@ -52,7 +52,7 @@ def test_layers_are_exchanged_by_interventions(layers):
     for row, image in zip(changed.factors, changed.images, strict=True):
         (same,) = np.flatnonzero((dataset.factors == row).all(axis=1))
         np.testing.assert_array_equal(image, dataset.images[same])
-    with pytest.raises(UsageError, match="no body 3"):
+    with pytest.raises(UsageError, match=r"'body' is one of 0, 1, 2, .*got 3"):
         dataset.simulate(dataset.factors[:1], {"body": 3.0})
     with pytest.raises(UsageError, match="columns"):
         dataset.simulate(dataset.factors[:1, :4])

@@ -177,7 +177,7 @@ def test_bad_arguments_are_named(arguments, named) -> None:
 
 
 def test_bad_tables_are_named() -> None:
-    with pytest.raises(UsageError, match="codes has 8 samples and factors has 4"):
+    with pytest.raises(UsageError, match="latents has 8 samples and factors has 4"):
         mine(GOOD, GOOD[:4])
     with pytest.raises(UsageError, match="floor_permutations"):
         mine(GOOD, GOOD, floor_permutations=-1)

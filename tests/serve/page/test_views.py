@@ -175,7 +175,7 @@ def test_scores_stand_beside_their_floors(visit: Any, page_runs: Any) -> None:
     mig, ratio = page.locator(".scores tbody tr").all()
     assert mig.locator("td").nth(0).text_content() == "0.5"
     assert mig.locator("td").nth(1).text_content() == "0.02"
-    assert METRICS["mig"].question in mig.text_content()
+    assert METRICS["mig"].about in mig.text_content()
     assert (mig.locator(".meter").count(), ratio.locator(".meter").count()) == (1, 0)
     assert "light angle" in ratio.text_content()
 
@@ -208,9 +208,9 @@ def test_losses_grow_while_a_run_trains(visit: Any) -> None:
 
     page.route("**/training?*", answer)
     page.get_by_role("link", name="Training").click()
-    page.get_by_text("training now").wait_for()
+    page.locator("#main").get_by_text("training now").wait_for()
     first = page.locator(".chart path.train").get_attribute("d")
-    page.get_by_text("Finished").wait_for()
+    page.locator("#main").get_by_text("Finished").wait_for()
     assert page.locator(".chart path.train").get_attribute("d").count("L") > first.count("L")
 
 
@@ -222,7 +222,7 @@ def test_axes_hold_every_validation_but_that_before_the_first_step(visit: Any) -
     told = {"finished": True, "step": 1000, "steps": 1000, "running": False, "rows": rows}
     page.route("**/training?*", lambda route: route.fulfill(json=told))
     page.get_by_role("link", name="Training").click()
-    page.get_by_text("Finished").wait_for()
+    page.locator("#main").get_by_text("Finished").wait_for()
     heights = page.evaluate(
         """() => {
           const held = document.querySelector(".chart clipPath rect");

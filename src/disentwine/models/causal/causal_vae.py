@@ -143,7 +143,7 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
     (32, 32, 3)
     """
 
-    not_in_weights = ("alpha", "beta", "gamma")
+    not_in_weights = ("graph_loss.acyclicity", "graph_loss.l_u", "graph_loss.l_m")
 
     def __init__(
         self,

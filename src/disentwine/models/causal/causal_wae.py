@@ -94,7 +94,10 @@ class CausalWAE(LinearCausalModel[WAELatents]):
 
     discriminator_training: DiscriminatorTraining
 
-    not_in_weights = ("lambda_1", "lambda_2", "lambda_u", "discriminator_learning_rate")
+    not_in_weights = (
+        *("lambda_1", "lambda_2", "lambda_u", "discriminator_learning_rate"),
+        *("graph_loss.acyclicity", "graph_loss.l_u", "graph_loss.l_m"),
+    )
 
     def __init__(
         self,

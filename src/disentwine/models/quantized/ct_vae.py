@@ -298,7 +298,7 @@ class CTVAE(Model):
         under no action."""
         return action_graphs(self, x)
 
-    not_in_weights = ("rollout", "autoencoder.commitment_weight")
+    not_in_weights = ("rollout.weight", "autoencoder.commitment_weight")
 
     def training_plan(self, dataset: Dataset, *, steps: int, batch_size: int) -> tuple[Stage, ...]:
         """Images for `pretrain_steps` updates, then pairs; rollouts from `rollout.from_step` on."""

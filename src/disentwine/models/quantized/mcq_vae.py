@@ -68,7 +68,7 @@ class MCQVAE(Model):
     torch.Size([5, 32])
     """
 
-    not_in_weights = ("beta",)
+    not_in_weights = ("commitment_weight",)
 
     def __init__(
         self,
