@@ -112,8 +112,11 @@ class FactorGrid:
         None beyond the end of a grid and for factors that actions do not change.
 
         >>> from disentwine.testing import small_grid
-        >>> FactorGrid(small_grid((8, 8, 1))).step(np.array([2.0, 6.0]), 1, 1)
+        >>> grid = FactorGrid(small_grid((8, 8, 1)))
+        >>> grid.step(np.array([2.0, 6.0]), 1, 1)
         array([2., 7.])
+        >>> grid.step(np.array([2.0, 7.0]), 1, 1) is None
+        True
         """
         here = np.flatnonzero(self.grids.get(factor, np.empty(0)) == row[factor])
         if not len(here):

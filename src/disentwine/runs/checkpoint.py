@@ -192,6 +192,11 @@ def fingerprint(dataset: Dataset) -> str:
     """A digest of the images, the factors and the split of a data set that users may edit.
 
     With another row, or rows in another order, the same seed splits the images differently.
+
+    >>> from disentwine.data import Pendulum
+    >>> pendulum = Pendulum(size=32)
+    >>> pendulum.editable, len(fingerprint(pendulum))
+    (False, 64)
     """
     digest = hashlib.sha256(repr((dataset.image_shape, dataset.names)).encode())
     for part in sorted(dataset.split):
