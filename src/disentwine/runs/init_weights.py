@@ -9,10 +9,9 @@ from typing import cast
 import torch
 
 from disentwine.core.capabilities import ResetsLatents
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, evenly_spaced
 from disentwine.core.model import Model
 from disentwine.core.random import fixed_noise
-from disentwine.data.splits import evenly_spaced
 from disentwine.errors import UsageError, warn
 from disentwine.models import MODELS
 from disentwine.nn.images import to_unit_range

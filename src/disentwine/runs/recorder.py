@@ -20,9 +20,8 @@ from disentwine.runs.checkpoint import (
     version_changes,
     versions,
 )
-from disentwine.runs.log import MetricLog
 from disentwine.runs.run import METRICS, Run
-from disentwine.runs.storage import storage_errors, sweep_half_written
+from disentwine.runs.storage import MetricLog, storage_errors, sweep_half_written
 from disentwine.training.callbacks import Callback
 from disentwine.training.state import WEIGHTS, Checkpoint, load_weights
 from disentwine.training.trainer import Trainer

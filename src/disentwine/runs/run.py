@@ -23,12 +23,12 @@ from disentwine.runs.checkpoint import (
     load_best,
     load_newest,
 )
-from disentwine.runs.log import read_log
 from disentwine.runs.recipe import Recipe, parse_recipe, read_sections
 from disentwine.runs.storage import (
     HALF_WRITTEN,
     canonical_json,
     make_folder,
+    read_log,
     reading_errors,
     storage_errors,
     write_atomically,
