@@ -15,10 +15,10 @@ from disentwine.core.random import fixed_noise
 from disentwine.errors import UsageError, warn
 from disentwine.models import MODELS
 from disentwine.nn.images import to_unit_range
+from disentwine.runs.checkpoint import load_weights, misfits
 from disentwine.runs.recipe import arguments_of
 from disentwine.runs.run import Run, is_run, recipe_diff
 from disentwine.runs.upgrade import renamed, upgrade_mapping
-from disentwine.training.state import load_weights, misfits
 
 SHOWN = 3
 """Most weights that an error names: with another network hardly any fit."""

@@ -1,9 +1,8 @@
-"""Atomic files and folders, hashes, and the metric log."""
+"""Atomic files and folders, and the metric log."""
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -36,18 +35,6 @@ def storage_errors(path: Path) -> Iterator[None]:
         remedy = remedies.get(error.errno or 0, error.strerror or str(error))
         raise StorageError(
             f"cannot write {path}: {remedy}. What was saved before is intact."
-        ) from error
-
-
-@contextmanager
-def reading_errors(path: Path) -> Iterator[None]:
-    """Turn errors of reading into one line with a remedy."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise StorageError(
-            f"cannot read {path}: {reason}; check its name, and that you may read it"
         ) from error
 
 
@@ -115,15 +102,6 @@ def sweep_half_written(folder: Path) -> None:
     """Remove half-written files of killed processes."""
     for leftover in folder.glob(f"{HALF_WRITTEN}*"):
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
-
-
-def sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def canonical_json(value: Any) -> bytes:
-    """The same bytes for the same value, on every machine."""
-    return json.dumps(value, sort_keys=True, indent=1, allow_nan=False).encode()
 
 
 class MetricLog:
