@@ -24,10 +24,9 @@ import numpy as np
 import torch
 
 from disentwine import load_run
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, evenly_spaced
 from disentwine.core.model import Model
 from disentwine.data import Arrays
-from disentwine.data.splits import evenly_spaced
 from disentwine.evaluation.likelihood import log_likelihood
 from disentwine.models import LadderVAE
 from disentwine.runs.checkpoint import versions

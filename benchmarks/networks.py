@@ -12,9 +12,8 @@ import time
 import torch
 
 from disentwine import VAE
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, evenly_spaced
 from disentwine.data import Pendulum, Shapes2D
-from disentwine.data.splits import evenly_spaced
 from disentwine.nn.encoders import ENCODERS
 from disentwine.training.loop import keep_freed_memory
 from disentwine.training.options import TrainingOptions

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from disentwine import load_run
-from disentwine.data.splits import evenly_spaced
+from disentwine.core.dataset import evenly_spaced
 from disentwine.metrics import active_units, z_diff
 from disentwine.runs.checkpoint import versions
 from disentwine.runs.storage import write_atomically

@@ -8,7 +8,7 @@ from disentwine.causal import discover_notears
 from disentwine.causal import notears as linear
 from disentwine.causal.notears import _acyclicity
 from disentwine.errors import DataError, UsageError
-from disentwine.losses.acyclicity import acyclicity
+from disentwine.nn.concept_layers import acyclicity
 
 
 def test_acyclicity_is_zero_for_every_acyclic_graph_and_only_for_them() -> None:

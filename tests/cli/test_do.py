@@ -9,8 +9,8 @@ from PIL import Image
 
 from disentwine import CTVAE, VAE, CausalVAE, LayeredCausalVAE, data, fit, load_run
 from disentwine.causal.concepts import Concept
+from disentwine.core.dataset import display_order
 from disentwine.core.interventions import Intervention
-from disentwine.data.splits import display_order
 from disentwine.models import QuantizerOptions
 
 

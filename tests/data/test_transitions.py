@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from disentwine.core.dataset import Dataset, Factor
+from disentwine.core.dataset import Dataset, Factor, random_split
 from disentwine.data import Arrays, DSprites, Pendulum, Shapes3D, transitions
 from disentwine.data.factor_grid import FactorGrid
 from disentwine.data.lazy_images import every_combination
-from disentwine.data.splits import random_split
 from disentwine.errors import DataError, UsageError
 
 real = pytest.mark.skipif(

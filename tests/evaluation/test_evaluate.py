@@ -10,10 +10,9 @@ import pytest
 
 from disentwine import VAE
 from disentwine.core.capabilities import Quantizes
-from disentwine.core.dataset import Dataset, Factor
+from disentwine.core.dataset import Dataset, Factor, evenly_spaced, random_subset
 from disentwine.core.model import Batch, Losses
 from disentwine.data import Arrays
-from disentwine.data.splits import evenly_spaced, random_subset
 from disentwine.errors import DataError, UsageError
 from disentwine.evaluation.baselines import evaluate_baseline
 from disentwine.evaluation.disentanglement import NO_QUANTITIES, ONE_FACTOR, score_latents

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.distributions import Normal
 
-from disentwine.nn.distributions import DiagonalGaussian
+from disentwine.nn.encoders import DiagonalGaussian
 from disentwine.nn.images import evaluation_mode
 from disentwine.nn.ladder import (
     BatchNorm,

@@ -21,14 +21,13 @@ import numpy as np
 import torch
 import torch.utils.tensorboard
 
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, random_split
 from disentwine.data import DATASETS
-from disentwine.data.splits import random_split
 from disentwine.errors import DisentwineError
 from disentwine.runs.checkpoint import checkpoint_path, checkpoint_steps, load_newest
 from disentwine.runs.fit import train_recipe
-from disentwine.runs.log import read_log
 from disentwine.runs.recipe import parse_recipe
+from disentwine.runs.storage import read_log
 
 SAVE_EVERY = 3
 

@@ -21,7 +21,7 @@ from disentwine.runs.checkpoint import (
 )
 from disentwine.runs.run import load_run
 from disentwine.runs.storage import write_atomically
-from disentwine.training.state import Checkpoint
+from disentwine.training.callbacks import Checkpoint
 
 # A machine that stops closes no files.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

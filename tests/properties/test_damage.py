@@ -12,16 +12,20 @@ import torch
 
 from disentwine.errors import CheckpointError, Interrupted
 from disentwine.runs.checkpoint import (
+    STATE,
+    TRAINING,
+    WEIGHTS,
+    canonical_json,
     checkpoint_path,
     checkpoint_steps,
     load_best,
     load_checkpoint,
     load_newest,
     save_checkpoint,
+    sha256,
 )
 from disentwine.runs.run import load_run
-from disentwine.runs.storage import canonical_json, sha256
-from disentwine.training.state import STATE, TRAINING, WEIGHTS, Checkpoint
+from disentwine.training.callbacks import Checkpoint
 
 FILES = (WEIGHTS, TRAINING, STATE)
 NEWEST, PREVIOUS = 10, 8

@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 import disentwine.losses
-from disentwine.losses.acyclicity import acyclicity
 from disentwine.losses.adversarial import (
     discriminator_loss,
     generator_loss,
@@ -48,6 +47,7 @@ from disentwine.losses.transition import (
     orphan_penalty,
     unlabelled_likelihood,
 )
+from disentwine.nn.concept_layers import acyclicity
 
 Inputs = tuple[Tensor, ...]
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from disentwine.errors import CheckpointError
-from disentwine.runs.checkpoint import load_checkpoint, save_checkpoint
-from disentwine.training.state import Checkpoint, load_weights
+from disentwine.runs.checkpoint import load_checkpoint, load_weights, save_checkpoint
+from disentwine.training.callbacks import Checkpoint
 
 
 def wrong_shape(c: Checkpoint) -> None:

@@ -14,11 +14,18 @@ import torch
 
 import disentwine
 from disentwine.errors import CheckpointError, UsageError
-from disentwine.runs.checkpoint import load_checkpoint, save_checkpoint
+from disentwine.runs.checkpoint import (
+    STATE,
+    TRAINING,
+    WEIGHTS,
+    canonical_json,
+    load_checkpoint,
+    save_checkpoint,
+    sha256,
+)
 from disentwine.runs.recipe import parse_options, read_recipe
 from disentwine.runs.run import load_run
-from disentwine.runs.storage import canonical_json, sha256
-from disentwine.training.state import STATE, TRAINING, WEIGHTS, Checkpoint
+from disentwine.training.callbacks import Checkpoint
 
 SOURCE = Path(disentwine.__file__).parent
 FORBIDDEN = [

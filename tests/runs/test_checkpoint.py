@@ -15,10 +15,9 @@ from disentwine.core.random import fixed_noise
 from disentwine.data import Folder, Pendulum
 from disentwine.errors import DataError
 from disentwine.models import VAE
+from disentwine.runs.checkpoint import STATE, canonical_json, sha256
 from disentwine.runs.fit import fit
 from disentwine.runs.run import Run, load_run
-from disentwine.runs.storage import canonical_json, sha256
-from disentwine.training.state import STATE
 
 Train = Callable[..., Any]
 

@@ -17,7 +17,7 @@ from disentwine.metrics.registry import METRICS
 from disentwine.runs.checkpoint import save_checkpoint
 from disentwine.runs.run import Run, keep_scores, load_run
 from disentwine.serve.app import create_app
-from disentwine.training.state import Checkpoint
+from disentwine.training.callbacks import Checkpoint
 
 
 def picture(url: str) -> np.ndarray[Any, Any]:

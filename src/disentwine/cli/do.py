@@ -183,7 +183,7 @@ def _test_index(name: Path, run: Run) -> int | None:
     number = re.fullmatch(r"t-(\d+)", str(name))
     if number is None or name.exists():
         return None
-    from disentwine.data.splits import display_order
+    from disentwine.core.dataset import display_order
     from disentwine.errors import UsageError
 
     held_out = display_order(run.dataset.split)

@@ -9,11 +9,10 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from disentwine.core.dataset import Dataset, column_index
+from disentwine.core.dataset import Dataset, column_index, random_split
 from disentwine.core.types import FloatArray, IndexArray, Kind, UInt8Array
 from disentwine.data.folder.columns import Problems, number_column
 from disentwine.data.simulation import no_edges
-from disentwine.data.splits import random_split
 from disentwine.errors import UsageError
 
 FEWEST = 10

@@ -13,19 +13,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from disentwine.core.capabilities import AppliesActions, Hierarchical, Quantizes
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, random_subset
 from disentwine.core.model import Model
 from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
 from disentwine.core.types import FloatArray, IndexArray
 from disentwine.data.samplers.shuffled import shuffled, validation_batches
-from disentwine.data.splits import random_subset
 from disentwine.errors import DataError
 from disentwine.evaluation.probes import ConceptProbe, train_probe
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.metrics.active_latents import active_by_kl, active_units
 from disentwine.metrics.images import reconstruction_error
-from disentwine.nn.distributions import DiagonalGaussian
+from disentwine.nn.encoders import DiagonalGaussian
 from disentwine.training.trainer import BatchSource
 
 LIMIT = 5_000

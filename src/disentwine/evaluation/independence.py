@@ -7,10 +7,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from torch import Tensor, nn
 
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, evenly_spaced
 from disentwine.core.score import Score
 from disentwine.core.types import IndexArray
-from disentwine.data.splits import evenly_spaced
 from disentwine.losses.kernels import independence_test
 from disentwine.nn.images import evaluation_mode
 from disentwine.training.trainer import BatchSource

@@ -11,12 +11,11 @@ import numpy as np
 import torch
 
 from disentwine.core.capabilities import EstimatesLikelihood
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, evenly_spaced
 from disentwine.core.model import Model
 from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
 from disentwine.core.types import FloatArray, IndexArray
-from disentwine.data.splits import evenly_spaced
 from disentwine.errors import UsageError
 from disentwine.evaluation.held_out import HeldOut
 from disentwine.metrics.likelihood import importance_log_likelihood

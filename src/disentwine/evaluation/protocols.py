@@ -11,12 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 from disentwine.core.capabilities import Quantizes
-from disentwine.core.dataset import Dataset, Factor, Transitions
+from disentwine.core.dataset import Dataset, Factor, Transitions, evenly_spaced
 from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
 from disentwine.core.types import ACTIVE_NATS, ACTIVE_VARIANCE, FloatArray, IndexArray
 from disentwine.data.samplers.shuffled import validation_batches
-from disentwine.data.splits import evenly_spaced
 from disentwine.data.transitions import seen_in_training, transitions
 from disentwine.errors import DataError, UsageError
 from disentwine.evaluation.actions import MOST_PAIRS, action_scores, off_target_scores

@@ -8,8 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from disentwine.nn.distributions import DiagonalGaussian
-from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network
+from disentwine.nn.encoders import DECODERS, ENCODERS, DiagonalGaussian, ImageShape, Network
 
 SLOPE = 0.1
 """Negative slope of the leaky ReLU max(x, 0.1 x)."""

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from disentwine.core.dataset import Factor
+from disentwine.core.dataset import Factor, evenly_spaced
 from disentwine.core.types import FloatArray, UInt8Array
-from disentwine.data.splits import evenly_spaced
 
 
 def number(value: float) -> str:

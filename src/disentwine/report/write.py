@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from disentwine import figures
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, evenly_spaced
 from disentwine.core.model import Model
-from disentwine.data.splits import evenly_spaced
 from disentwine.evaluation.evaluate import Evaluation, evaluate_run
 from disentwine.report.context import ReportContext
 from disentwine.report.html import write_page

@@ -17,14 +17,12 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from torch import Tensor
+from torch import Tensor, nn
 
 from disentwine.core.dataset import Dataset
 from disentwine.errors import CheckpointError, warn
 from disentwine.runs.storage import (
-    canonical_json,
     remove_folder,
-    sha256,
     sweep_half_written,
     write_folder_atomically,
 )
@@ -35,7 +33,9 @@ from disentwine.runs.upgrade import (
     upgrade_state,
     upgrade_training_tensors,
 )
-from disentwine.training.state import STATE, TRAINING, WEIGHTS, Checkpoint
+from disentwine.training.callbacks import Checkpoint
+
+WEIGHTS, TRAINING, STATE = "weights.safetensors", "training.safetensors", "state.json"
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
@@ -252,3 +252,33 @@ def commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return answers[1] + ("+" if answers[2] else "")
+
+
+def load_weights(model: nn.Module, weights: Mapping[str, Tensor], *, source: Path | str) -> None:
+    """Load weights into a model; refuses wrong names, wrong shapes and values that are not finite."""
+    if problems := misfits(model, weights):
+        raise CheckpointError(f"{source} does not fit the model: {'; '.join(problems)}")
+    model.load_state_dict(dict(weights))
+
+
+def misfits(model: nn.Module, weights: Mapping[str, Tensor]) -> list[str]:
+    """Why weights cannot be loaded into a model, a reason for each tensor."""
+    expected = model.state_dict()
+    problems = [f"'{name}' is missing" for name in expected.keys() - weights.keys()]
+    problems += [f"'{name}' is not part of the model" for name in weights.keys() - expected.keys()]
+    for name in sorted(expected.keys() & weights.keys()):
+        if weights[name].shape != expected[name].shape:
+            shapes = f"{tuple(weights[name].shape)}, not {tuple(expected[name].shape)}"
+            problems.append(f"'{name}' has shape {shapes}")
+        elif weights[name].is_floating_point() and not weights[name].isfinite().all():
+            problems.append(f"'{name}' holds NaN or infinity")
+    return sorted(problems)
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def canonical_json(value: Any) -> bytes:
+    """The same bytes for the same value, on every machine."""
+    return json.dumps(value, sort_keys=True, indent=1, allow_nan=False).encode()

@@ -9,17 +9,16 @@ from typing import cast
 import torch
 
 from disentwine.core.capabilities import ResetsLatents
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, evenly_spaced
 from disentwine.core.model import Model
 from disentwine.core.random import fixed_noise
-from disentwine.data.splits import evenly_spaced
 from disentwine.errors import UsageError, warn
 from disentwine.models import MODELS
 from disentwine.nn.images import to_unit_range
+from disentwine.runs.checkpoint import load_weights, misfits
 from disentwine.runs.recipe import arguments_of
 from disentwine.runs.run import Run, is_run, recipe_diff
 from disentwine.runs.upgrade import renamed, upgrade_mapping
-from disentwine.training.state import load_weights, misfits
 
 SHOWN = 3
 """Most weights that an error names: with another network hardly any fit."""

@@ -12,19 +12,19 @@ from torch import Tensor
 from disentwine.core.model import Model
 from disentwine.errors import DataError, warn
 from disentwine.runs.checkpoint import (
+    WEIGHTS,
     checkpoint_path,
     load_best,
     load_newest,
+    load_weights,
     prune,
     save_checkpoint,
     version_changes,
     versions,
 )
-from disentwine.runs.log import MetricLog
 from disentwine.runs.run import METRICS, Run
-from disentwine.runs.storage import storage_errors, sweep_half_written
-from disentwine.training.callbacks import Callback
-from disentwine.training.state import WEIGHTS, Checkpoint, load_weights
+from disentwine.runs.storage import MetricLog, storage_errors, sweep_half_written
+from disentwine.training.callbacks import Callback, Checkpoint
 from disentwine.training.trainer import Trainer
 
 
@@ -115,6 +115,7 @@ class RunRecorder(Callback):
                 f"the images, concepts or split of the data are not those that {path} was trained on; "
                 f"restore them as they were, or choose another folder for out"
             )
+        load_weights(self.trainer.model, checkpoint.weights, source=path / WEIGHTS)
         self.trainer.restore(checkpoint, path)
         if changed := version_changes(checkpoint.state, threads=torch.get_num_threads()):
             warn(

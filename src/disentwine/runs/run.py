@@ -15,26 +15,27 @@ from filelock import FileLock, Timeout
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
 from disentwine.core.score import Score, to_json
-from disentwine.errors import CheckpointError, UsageError, warn
+from disentwine.errors import CheckpointError, StorageError, UsageError, warn
 from disentwine.runs.checkpoint import (
+    WEIGHTS,
+    canonical_json,
     checkpoint_path,
     checkpoint_steps,
     fingerprint,
     load_best,
     load_newest,
+    load_weights,
 )
-from disentwine.runs.log import read_log
 from disentwine.runs.recipe import Recipe, parse_recipe, read_sections
 from disentwine.runs.storage import (
     HALF_WRITTEN,
-    canonical_json,
     make_folder,
-    reading_errors,
+    read_log,
     storage_errors,
     write_atomically,
 )
 from disentwine.runs.upgrade import LOGGED, SCORE_NAMES, new_name, rename_all, upgrade_recipe
-from disentwine.training.state import WEIGHTS, Checkpoint, load_weights
+from disentwine.training.callbacks import Checkpoint
 
 RECIPE, STATUS, METRICS, LOCK = "recipe.yaml", "status.json", "metrics.jsonl", ".lock"
 
@@ -283,3 +284,15 @@ def _read(run: Run, name: str) -> dict[str, Any]:
         **record,
         "scores": [{**s, "name": new_name(str(s["name"]), SCORE_NAMES)} for s in named],
     }
+
+
+@contextmanager
+def reading_errors(path: Path) -> Iterator[None]:
+    """Turn errors of reading into one line with a remedy."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(
+            f"cannot read {path}: {reason}; check its name, and that you may read it"
+        ) from error

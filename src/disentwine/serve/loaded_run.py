@@ -12,10 +12,9 @@ import torch
 
 from disentwine.causal.concepts import ConceptSpec
 from disentwine.core.capabilities import Abducts, Decodes, Hierarchical, Intervenes, Quantizes
-from disentwine.core.dataset import Dataset, Simulates
+from disentwine.core.dataset import Dataset, Simulates, display_order
 from disentwine.core.model import Model
 from disentwine.core.types import FloatArray, IndexArray, UInt8Array
-from disentwine.data.splits import display_order
 from disentwine.errors import UsageError
 from disentwine.nn.images import to_uint8, to_unit_range
 from disentwine.serve.controls import describe_concepts, describe_layers

@@ -12,7 +12,8 @@ from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
 from disentwine.core.score import Score
 from disentwine.errors import StudyError
-from disentwine.runs.storage import canonical_json, write_atomically
+from disentwine.runs.checkpoint import canonical_json
+from disentwine.runs.storage import write_atomically
 from disentwine.training.callbacks import Callback
 
 LEARNING_CURVE = "learning_curve.json"

@@ -12,10 +12,10 @@ from typing import Any
 from disentwine.core.score import Score, to_json
 from disentwine.errors import Interrupted, StudyError
 from disentwine.progress import ProgressBar
-from disentwine.runs.checkpoint import commit, versions
+from disentwine.runs.checkpoint import canonical_json, commit, versions
 from disentwine.runs.fit import train_recipe
 from disentwine.runs.run import SCORES, Run, load_run
-from disentwine.runs.storage import canonical_json, make_folder, write_atomically
+from disentwine.runs.storage import make_folder, write_atomically
 from disentwine.studies.learning_curves import RecordLearningCurve, Watch, read_learning_curve
 from disentwine.studies.records import copied_from_elsewhere, read_trial
 from disentwine.studies.trial import Baseline, Trial, TrialResult

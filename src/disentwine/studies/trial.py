@@ -13,9 +13,9 @@ from typing import Any
 
 from disentwine.core.dataset import Dataset
 from disentwine.errors import DataError
+from disentwine.runs.checkpoint import canonical_json
 from disentwine.runs.recipe import Recipe, read_recipe
 from disentwine.runs.run import Run, is_run, load_run
-from disentwine.runs.storage import canonical_json
 from disentwine.studies.learning_curves import LearningCurve
 
 

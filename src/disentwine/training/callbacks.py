@@ -1,9 +1,10 @@
-"""Callbacks of the training loop; the moving average of the weights."""
+"""Callbacks of the training loop, checkpoints, the moving average of the weights."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
@@ -11,10 +12,26 @@ from torch import Tensor, nn
 
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
-from disentwine.training.state import misfits
 
 SNAPSHOTS = 100
 """Weights that enter an average over N updates: more take time and make it no better."""
+
+
+@dataclass
+class Checkpoint:
+    """Everything that an exact continuation of a training needs.
+
+    Arguments:
+        step: updates so far, which is also the position of the samplers.
+        weights: the model's parameters and buffers.
+        training: tensors of the optimizers and callbacks, and states of the random generators.
+        state: the rest, as JSON: optimizer settings, the best score so far, the log's length.
+    """
+
+    step: int
+    weights: dict[str, Tensor]
+    training: dict[str, Tensor]
+    state: dict[str, Any] = field(default_factory=dict)
 
 
 class Callback:
@@ -157,8 +174,11 @@ class Average(Callback):
 
     def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
         """Take the average from the model, where a checkpoint put it, and give the own weights back."""
-        if problems := misfits(self.model, tensors):
-            raise ValueError("; ".join(problems))
+        shapes = {name: value.shape for name, value in self.model.state_dict().items()}
+        if {name: value.shape for name, value in tensors.items()} != shapes:
+            raise ValueError("the weights beside the average do not fit the model")
+        if not all(value.isfinite().all() for value in tensors.values()):
+            raise ValueError("the weights beside the average hold NaN or infinity")
         self.weights = _clones(self.model)
         _put(tensors, into=self.model)
 

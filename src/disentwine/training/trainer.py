@@ -22,10 +22,9 @@ from disentwine.core.types import IndexArray
 from disentwine.data.samplers.shuffled import Shuffled, shuffled, validation_batches
 from disentwine.errors import CheckpointError, DivergenceError, UsageError
 from disentwine.nn.images import to_unit_range
-from disentwine.training.callbacks import Average, Callback
+from disentwine.training.callbacks import Average, Callback, Checkpoint
 from disentwine.training.optimizers import OptimizedLoss, frozen, optimized_losses
 from disentwine.training.options import TrainingOptions
-from disentwine.training.state import TRAINING, WEIGHTS, Checkpoint, load_weights
 
 GENERATORS = {"generator.cpu", "generator.cuda"}
 
@@ -222,9 +221,8 @@ class Trainer:
         )
 
     def restore(self, checkpoint: Checkpoint, path: Path) -> None:
-        """Take back the state of a checkpoint, so that the next update is the one that would have
-        followed; `path` is where it was read."""
-        load_weights(self.model, checkpoint.weights, source=path / WEIGHTS)
+        """Take back the state of a checkpoint whose weights the model has, so that the next update is
+        the one that would have followed; `path` is where it was read."""
         state, tensors = checkpoint.state, checkpoint.training
         used: set[str] = set()
         try:
@@ -246,7 +244,7 @@ class Trainer:
                 torch.cuda.set_rng_state(tensors["generator.cuda"], self.fabric.device)
             self.best, self.stale, self.sums = state["best"], state["stale"], state["sums"]
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise CheckpointError(f"{path / TRAINING} does not fit: {error}") from error
+            raise CheckpointError(f"{path} does not fit: {error}") from error
         self.step = checkpoint.step
 
     def _stateful(self) -> list[Callback]:

@@ -17,7 +17,7 @@ from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.models.causal.causal_vae import CausalLatents, GraphLossWeights
 from disentwine.nn.concept_layers import LinearSCM, MaskLayer
-from disentwine.nn.distributions import DiagonalGaussian
+from disentwine.nn.encoders import DiagonalGaussian
 
 NAMES = ("ball", "height", "hole", "flow")
 EDGES = (("ball", "height"), ("height", "flow"), ("hole", "flow"))

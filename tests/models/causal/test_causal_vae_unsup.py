@@ -11,9 +11,9 @@ from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.data import Arrays
 from disentwine.errors import UsageError
-from disentwine.losses.acyclicity import acyclicity
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models import UnsupervisedCausalVAE
+from disentwine.nn.concept_layers import acyclicity
 from disentwine.runs.recipe import recipe_of
 
 

@@ -16,7 +16,7 @@ from disentwine.losses.kernels import hsic
 from disentwine.models import CausalVAE, CausalWAE, ConditionVAE, LayeredCausalVAE
 from disentwine.models.causal.causal_vae import CausalLatents
 from disentwine.models.causal.pixel_attribution import Composition
-from disentwine.nn.distributions import DiagonalGaussian
+from disentwine.nn.encoders import DiagonalGaussian
 from disentwine.nn.layered_decoder import LayeredDecoder
 
 NAMES = ("light", "angle", "shadow")

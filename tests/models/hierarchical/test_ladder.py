@@ -21,7 +21,7 @@ from disentwine.errors import Interrupted, UsageError
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models import VAE, HierarchicalVAE, LadderVAE
 from disentwine.models.hierarchical.base import HierarchicalModel
-from disentwine.nn.distributions import DiagonalGaussian
+from disentwine.nn.encoders import DiagonalGaussian
 from disentwine.runs.fit import fit
 from disentwine.runs.run import load_run
 

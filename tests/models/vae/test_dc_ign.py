@@ -9,7 +9,7 @@ import torch
 from disentwine.data import Arrays, Pendulum
 from disentwine.errors import DataError
 from disentwine.models import DCIGN, VAE
-from disentwine.nn.distributions import DiagonalGaussian
+from disentwine.nn.encoders import DiagonalGaussian
 
 from .helpers import batch, build, losses
 

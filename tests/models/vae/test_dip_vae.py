@@ -10,7 +10,7 @@ import torch
 
 from disentwine.core.model import Batch, Model
 from disentwine.models import DIPVAEI, DIPVAEII, VAE
-from disentwine.nn.distributions import DiagonalGaussian
+from disentwine.nn.encoders import DiagonalGaussian
 
 from .helpers import as_numbers, batch, build, informative, losses
 

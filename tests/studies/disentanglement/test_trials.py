@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from disentwine.core.dataset import evenly_spaced
 from disentwine.data.images import write_image
-from disentwine.data.splits import evenly_spaced
 from disentwine.data.synthetic.shapes2d import SPEC
 from disentwine.evaluation.held_out import HeldOut
 from disentwine.evaluation.protocols import attribute_scores, protocol_scores

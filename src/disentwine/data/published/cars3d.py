@@ -7,12 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from disentwine.core.dataset import Dataset, Factor
+from disentwine.core.dataset import Dataset, Factor, random_split
 from disentwine.core.types import Count, UInt8Array
 from disentwine.data.files import cache_path, find_file, load_mat, read_once, refusing_damage
 from disentwine.data.images import shrink
 from disentwine.data.lazy_images import every_combination
-from disentwine.data.splits import random_split
 from disentwine.errors import DataError
 from disentwine.progress import ProgressBar
 

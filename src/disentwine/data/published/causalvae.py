@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, random_split
 from disentwine.core.types import IndexArray
 from disentwine.data.files import find_file, load_npz
-from disentwine.data.splits import random_split
 from disentwine.data.synthetic.flow import Flow
 from disentwine.data.synthetic.pendulum import Pendulum
 from disentwine.errors import DataError

@@ -8,11 +8,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, tenths
 from disentwine.core.types import FloatArray, IndexArray
 from disentwine.data.files import existing_files, find_file, load_npz, refusing_damage, stream_npz
 from disentwine.data.lazy_images import PackedImages
-from disentwine.data.splits import tenths
 from disentwine.data.synthetic.shapes2d import GRID, SIZES, SPEC, independent_factors
 from disentwine.errors import DataError, UsageError, did_you_mean
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from disentwine.core.dataset import Dataset, Factor
+from disentwine.core.dataset import Dataset, Factor, random_split
 from disentwine.core.types import UInt8Array
 from disentwine.data.files import (
     find_file,
@@ -21,7 +21,6 @@ from disentwine.data.files import (
 )
 from disentwine.data.images import Binarise, binarised
 from disentwine.data.lazy_images import PackedImages
-from disentwine.data.splits import random_split
 
 BINARIZED_SOURCE = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/"
 

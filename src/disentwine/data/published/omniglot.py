@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.core.dataset import Dataset, Factor
+from disentwine.core.dataset import Dataset, Factor, random_split
 from disentwine.core.types import Count, IndexArray, UInt8Array
 from disentwine.data.files import find_file, load_mat, refusing_damage, stream_npz
 from disentwine.data.images import Binarise, binarised, read_image, shrink
-from disentwine.data.splits import random_split
 from disentwine.errors import UsageError
 
 SIDE, DRAWERS = 105, 20

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, tenths
 from disentwine.core.types import UInt8Array
 from disentwine.data.files import existing_files, find_file, refusing_damage
 from disentwine.data.lazy_images import every_combination
-from disentwine.data.splits import tenths
 from disentwine.data.synthetic.shapes3d import SIDE, grid, specification
 from disentwine.errors import DataError, StorageError
 from disentwine.progress import ProgressBar

@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.core.dataset import Dataset, Factor
+from disentwine.core.dataset import Dataset, Factor, random_split
 from disentwine.core.types import Count, FloatArray, UInt8Array
 from disentwine.data.files import find_file, open_packed, read_exactly
 from disentwine.data.images import shrink
-from disentwine.data.splits import random_split
 
 SOURCE = "https://cs.nyu.edu/~ylclab/data/norb-v1.0-small/"
 LICENCE = "for research only, (c) F. J. Huang and Y. LeCun; cite them"

@@ -7,13 +7,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.core.dataset import Dataset, Factor, Simulation
+from disentwine.core.dataset import Dataset, Factor, Simulation, tenths
 from disentwine.core.types import Count, Do, FloatArray, IndexArray, UInt8Array
 from disentwine.data.files import find_file, refusing_damage
 from disentwine.data.images import decode
 from disentwine.data.lazy_images import LazyImages, every_combination
 from disentwine.data.simulation import counterfactual, no_edges
-from disentwine.data.splits import tenths
 from disentwine.data.synthetic.canvas import factor_table
 from disentwine.errors import UsageError
 

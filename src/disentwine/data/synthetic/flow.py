@@ -10,10 +10,9 @@ from typing import ClassVar
 import networkx as nx
 import numpy as np
 
-from disentwine.core.dataset import Factor, Simulation
+from disentwine.core.dataset import Factor, Simulation, random_split
 from disentwine.core.types import Do, FloatArray, UInt8Array
 from disentwine.data.simulation import Mechanism, RenderedDataset, Rendering, counterfactual
-from disentwine.data.splits import random_split
 from disentwine.data.synthetic.canvas import (
     Canvas,
     check_rendering,

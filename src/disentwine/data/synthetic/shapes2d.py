@@ -6,11 +6,10 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from disentwine.core.dataset import Factor, Simulation
+from disentwine.core.dataset import Factor, Simulation, random_split
 from disentwine.core.types import Do, FloatArray, UInt8Array
 from disentwine.data.lazy_images import PackedImages, every_combination
 from disentwine.data.simulation import RenderedDataset, Rendering, counterfactual, no_edges
-from disentwine.data.splits import random_split
 from disentwine.data.synthetic.canvas import factor_table
 from disentwine.errors import UsageError
 

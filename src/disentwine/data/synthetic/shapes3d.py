@@ -9,11 +9,10 @@ import numpy as np
 from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
-from disentwine.core.dataset import Dataset, Factor, Simulation
+from disentwine.core.dataset import Dataset, Factor, Simulation, tenths
 from disentwine.core.types import Do, FloatArray, IndexArray, UInt8Array
 from disentwine.data.lazy_images import LazyImages, every_combination
 from disentwine.data.simulation import counterfactual, no_edges
-from disentwine.data.splits import tenths
 from disentwine.data.synthetic.canvas import factor_table
 from disentwine.data.synthetic.raycaster import LAYERS, render_maps
 from disentwine.errors import UsageError

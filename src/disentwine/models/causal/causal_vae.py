@@ -15,17 +15,16 @@ from disentwine.causal.constraints import NOTHING, Knowledge
 from disentwine.causal.graph import Graph
 from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, Positive, Share
-from disentwine.losses.acyclicity import acyclicity
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.causal.base import CausalModel, Edges, Latents
 from disentwine.nn.concept_layers import (
     LabelledEncoder,
     LinearSCM,
     MaskLayer,
+    acyclicity,
     hide_rows,
 )
-from disentwine.nn.distributions import DiagonalGaussian, Likelihood, PixelDecoder
-from disentwine.nn.encoders import ImageShape, Network
+from disentwine.nn.encoders import DiagonalGaussian, ImageShape, Likelihood, Network, PixelDecoder
 
 
 @dataclass(frozen=True)

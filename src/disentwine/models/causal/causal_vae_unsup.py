@@ -12,12 +12,10 @@ from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, NonNegativeInt
 from disentwine.errors import UsageError
-from disentwine.losses.acyclicity import acyclicity
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.vae.vae import LatentModel
-from disentwine.nn.concept_layers import LinearSCM
-from disentwine.nn.distributions import Likelihood
-from disentwine.nn.encoders import ImageShape, Network
+from disentwine.nn.concept_layers import LinearSCM, acyclicity
+from disentwine.nn.encoders import ImageShape, Likelihood, Network
 from disentwine.nn.images import accepts_images
 
 

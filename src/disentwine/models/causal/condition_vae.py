@@ -16,8 +16,7 @@ from disentwine.core.types import Count, Positive, Share
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.causal.base import CausalModel
 from disentwine.nn.concept_layers import LabelBuffer, LabelledEncoder, hide_rows
-from disentwine.nn.distributions import Likelihood, PixelDecoder
-from disentwine.nn.encoders import ImageShape, Network
+from disentwine.nn.encoders import ImageShape, Likelihood, Network, PixelDecoder
 
 
 class ConditionVAE(CausalModel[Tensor]):

@@ -18,8 +18,7 @@ from disentwine.losses.elbo import gaussian_log_likelihood, kl_to_standard_norma
 from disentwine.models.causal.base import Edges
 from disentwine.models.causal.layered_base import LayeredModel
 from disentwine.models.causal.pixel_attribution import Composition
-from disentwine.nn.distributions import DiagonalGaussian
-from disentwine.nn.encoders import ENCODERS, ImageShape, Network
+from disentwine.nn.encoders import ENCODERS, DiagonalGaussian, ImageShape, Network
 from disentwine.nn.inversion import least_squares
 
 Abduction = Literal["encoder", "least-squares"]

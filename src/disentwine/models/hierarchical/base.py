@@ -22,8 +22,7 @@ from disentwine.losses.elbo import (
     kl_between_gaussians,
 )
 from disentwine.losses.schedules import linear
-from disentwine.nn.distributions import DiagonalGaussian, Likelihood
-from disentwine.nn.encoders import ImageShape, Network
+from disentwine.nn.encoders import DiagonalGaussian, ImageShape, Likelihood, Network
 from disentwine.nn.images import accepts_images, as_latents, check_count, evaluation_mode
 from disentwine.nn.ladder import (
     GaussianLayer,

@@ -8,8 +8,7 @@ from disentwine.core.model import ForData
 from disentwine.core.types import Count, NonNegativeInt
 from disentwine.losses.elbo import kl_between_gaussians
 from disentwine.models.hierarchical.base import HierarchicalModel, LayerLatents
-from disentwine.nn.distributions import DiagonalGaussian, Likelihood
-from disentwine.nn.encoders import ImageShape, Network
+from disentwine.nn.encoders import DiagonalGaussian, ImageShape, Likelihood, Network
 from disentwine.nn.ladder import GaussianHead, merge, repeated, standard_normal_like
 
 

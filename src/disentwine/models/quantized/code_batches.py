@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, evenly_spaced
 from disentwine.core.model import Batch
 from disentwine.core.plan import ImageSource, Sampler, Stage, TrainingSettings
 from disentwine.core.types import IndexArray
 from disentwine.data.samplers.pairs import Pairs, RolloutPairs, Rollouts
 from disentwine.data.samplers.shuffled import Shuffled
-from disentwine.data.splits import evenly_spaced
 from disentwine.data.transitions import transitions
 from disentwine.errors import DataError, UsageError
 from disentwine.nn.images import evaluation_mode

@@ -10,13 +10,17 @@ from torch import Tensor
 
 from disentwine.core.model import Batch, ForData, Losses, Model
 from disentwine.core.types import Count, NonNegative
-from disentwine.nn.distributions import (
+from disentwine.nn.encoders import (
+    Downsampling,
+    ImageShape,
     Likelihood,
+    grid_decoder,
+    grid_encoder,
+    grid_of,
     log_noise_scale,
     mean_pixels,
     pixel_log_likelihood,
 )
-from disentwine.nn.encoders import Downsampling, ImageShape, grid_decoder, grid_encoder, grid_of
 from disentwine.nn.images import accepts_images, as_latents
 from disentwine.nn.quantizer import CodebookUpdate, Quantized, Quantizer
 

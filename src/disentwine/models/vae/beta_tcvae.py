@@ -10,8 +10,7 @@ from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative
 from disentwine.losses.total_correlation import DensityEstimator, decompose_kl
 from disentwine.models.vae.vae import LatentModel
-from disentwine.nn.distributions import Likelihood
-from disentwine.nn.encoders import ImageShape, Network
+from disentwine.nn.encoders import ImageShape, Likelihood, Network
 
 
 class BetaTCVAE(LatentModel):

@@ -9,8 +9,7 @@ from disentwine.errors import UsageError
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.losses.schedules import linear
 from disentwine.models.vae.vae import LatentModel
-from disentwine.nn.distributions import Likelihood
-from disentwine.nn.encoders import ImageShape, Network
+from disentwine.nn.encoders import ImageShape, Likelihood, Network
 
 
 class BetaVAE(LatentModel):

@@ -16,8 +16,7 @@ from disentwine.data.samplers.one_factor import OneFactor
 from disentwine.errors import DataError, UsageError
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.vae.vae import LatentModel
-from disentwine.nn.distributions import Likelihood
-from disentwine.nn.encoders import ImageShape, Network
+from disentwine.nn.encoders import ImageShape, Likelihood, Network
 
 
 class DCIGN(LatentModel):

@@ -20,8 +20,7 @@ from disentwine.losses.dip import (
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.losses.schedules import linear
 from disentwine.models.vae.vae import LatentModel
-from disentwine.nn.distributions import DiagonalGaussian, Likelihood
-from disentwine.nn.encoders import ImageShape, Network
+from disentwine.nn.encoders import DiagonalGaussian, ImageShape, Likelihood, Network
 
 
 class DIPVAE(LatentModel):

@@ -10,8 +10,7 @@ from disentwine.core.types import Count, NonNegative, Positive
 from disentwine.losses.adversarial import discriminator_loss, permute_dimensions
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.vae.vae import LatentModel
-from disentwine.nn.distributions import Likelihood
-from disentwine.nn.encoders import ImageShape, Network, perceptron
+from disentwine.nn.encoders import ImageShape, Likelihood, Network, perceptron
 
 HIDDEN_LAYERS = 6
 

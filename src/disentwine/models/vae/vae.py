@@ -12,14 +12,17 @@ from disentwine.core.plan import TrainingSettings, unfinished_warm_up
 from disentwine.core.types import Count, NonNegativeInt
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.losses.schedules import linear
-from disentwine.nn.distributions import (
+from disentwine.nn.encoders import (
+    DECODERS,
+    ENCODERS,
     DiagonalGaussian,
+    ImageShape,
     Likelihood,
+    Network,
     log_noise_scale,
     mean_pixels,
     pixel_log_likelihood,
 )
-from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network
 from disentwine.nn.images import accepts_images, as_latents, check_count
 from disentwine.nn.inactive_latents import reset_inactive
 

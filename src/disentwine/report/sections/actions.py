@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 
 from disentwine import figures
 from disentwine.core.capabilities import AppliesActions
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, evenly_spaced
 from disentwine.core.types import IndexArray, UInt8Array
 from disentwine.data.factor_grid import FactorGrid
-from disentwine.data.splits import evenly_spaced
 from disentwine.figures.actions import action_graphs, confusion_matrix
 from disentwine.figures.images import labelled_rows
 from disentwine.nn.images import evaluation_mode, to_unit_range

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from disentwine import figures
 from disentwine.core.capabilities import Adversarial, Generates, MatchesActions
+from disentwine.core.dataset import evenly_spaced
 from disentwine.core.random import fixed_noise
 from disentwine.core.score import Score
-from disentwine.data.splits import evenly_spaced
 from disentwine.nn.images import to_uint8
 from disentwine.report.context import ReportContext
 from disentwine.report.html import Image, Section, Table

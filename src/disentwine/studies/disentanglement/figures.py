@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from disentwine import figures
+from disentwine.core.dataset import evenly_spaced
 from disentwine.core.types import FloatArray, UInt8Array
-from disentwine.data.splits import evenly_spaced
 from disentwine.evaluation.latents import traverse
 from disentwine.figures.bars import grouped_bars
 from disentwine.runs.run import Run

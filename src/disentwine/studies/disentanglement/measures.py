@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, evenly_spaced
 from disentwine.core.model import Model
 from disentwine.core.score import Score
-from disentwine.data.splits import evenly_spaced
 from disentwine.evaluation.baselines import baseline_latents
 from disentwine.evaluation.evaluate import Options, run_evaluators
 from disentwine.evaluation.held_out import HeldOut

@@ -11,9 +11,9 @@ import numpy as np
 import yaml
 
 from disentwine import figures
+from disentwine.core.dataset import evenly_spaced
 from disentwine.core.random import fixed_noise
 from disentwine.core.types import FloatArray, IndexArray
-from disentwine.data.splits import evenly_spaced
 from disentwine.figures.comparison import SERIES_STYLES
 from disentwine.models.hierarchical.base import HierarchicalModel
 from disentwine.nn.images import evaluation_mode

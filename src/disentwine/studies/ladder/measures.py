@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from disentwine.core.dataset import Dataset
+from disentwine.core.dataset import Dataset, evenly_spaced
 from disentwine.core.model import Model
 from disentwine.core.score import Score
-from disentwine.data.splits import evenly_spaced
 from disentwine.evaluation.evaluate import evaluate
 from disentwine.evaluation.likelihood import log_likelihood
 from disentwine.evaluation.protocols import mean_latent_kl

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from disentwine.errors import CheckpointError
-from disentwine.runs.log import MetricLog, read_log
 from disentwine.runs.run import load_run
+from disentwine.runs.storage import MetricLog, read_log
 
 
 def open_log(folder: Path, *, length: int = 0, step: int = 0) -> MetricLog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from disentwine.data.splits import (
+from disentwine.core.dataset import (
     display_order,
     evenly_spaced,
     random_split,
