@@ -1,6 +1,7 @@
-"""The Python of the guides runs as written, with shorter trainings and fewer pixels and codes."""
+"""The Python of the guides runs as written, shortened; commands and links are valid."""
 
 import re
+import shlex
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
+import yaml
+from typer.main import get_command
 
+from disentwine.cli import app
+from disentwine.data import DATASETS
+from disentwine.models import MODELS
+from disentwine.runs.recipe import parse_recipe, read_recipe, ready_recipes
 from disentwine.testing import check_model
 
 ROOT = Path(__file__).parents[2]
@@ -197,3 +205,51 @@ def test_the_model_of_contributing_keeps_the_contract() -> None:
     exec(compile(textwrap.dedent(block), "CONTRIBUTING.md", "exec"), names)
     shape = (8, 8, 1)
     check_model(lambda: names["MyVAE"](image_shape=shape, latent=2), image_shape=shape)
+
+
+def pages() -> list[Path]:
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(DOCS / guide for guide in guides())]
+
+
+def shell_lines(page: Path) -> list[str]:
+    """The indented commands of a page, without comments; continued lines are joined."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    found = re.findall(r"^ {4,}(disentwine [^#|\n]*)", text, flags=re.MULTILINE)
+    return [line.strip() for line in found]
+
+
+def commands() -> list[tuple[str, str]]:
+    lines = [(page.name, line) for page in pages() for line in shell_lines(page)]
+    assert len(lines) > 50
+    return lines
+
+
+@pytest.mark.parametrize(("page", "line"), commands())
+def test_a_command_has_known_verbs_options_and_keys(page: str, line: str) -> None:
+    verb, *words = shlex.split(line)[1:]
+    command: Any = get_command(app).get_command(typer.Context(get_command(app)), verb)
+    assert command is not None, f"{page}: there is no command {verb}"
+    if verb == "data":
+        assert words[0] in command.commands
+        return
+    options = {name for parameter in command.params for name in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= options, f"{page}: {line}"
+    if verb == "train" and words[0] in ready_recipes():
+        changes = [word for word in words if re.match(r"(data|model|training)\.\w", word)]
+        if "model.name=my-vae" not in changes:
+            read_recipe(words[0], changes)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_the_recipes_of_a_page_are_valid(page: Path) -> None:
+    for block in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        sections = yaml.safe_load(block)
+        parse_recipe({"training": {}} | sections, source=page.name)
+
+
+def test_readme_names_models_and_data_sets() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text[text.index("| you have") : text.index("## Commands")]
+    names = set(re.findall(r"`([a-z0-9/-]+)`", table))
+    assert names <= MODELS.keys() | DATASETS.keys()
+    assert names & MODELS.keys() == MODELS.keys() - {"causal-wae/layered"}
