@@ -38,8 +38,8 @@ def test_a_picture_is_drawn(command: Any, runs: Path) -> None:
     words = {line.split()[1]: line.split() for line in answer.out.splitlines() if "_" in line}
     assert "60" in words["light_angle"]
     assert "set" in words["light_angle"]
-    assert "follows" in words["shadow_length"]
-    assert {"set", "follows"}.isdisjoint(words["pendulum_angle"])
+    assert "affected" in words["shadow_length"]
+    assert {"set", "affected"}.isdisjoint(words["pendulum_angle"])
     assert "the centre square of 50x40 pixels was resized to 32x32" in answer.out
     again = command("do", runs / "causal", runs / "scene.png", "light_angle=60", "--out", "cf.png")
     assert again.code == 2

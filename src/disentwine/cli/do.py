@@ -62,7 +62,7 @@ def _intervene(
     x, resized = named_image(image, loaded)
     found = counterfactual_of(model, x, intervention)
     _write(target, found.images)
-    role = dict.fromkeys(found.affected, "follows") | dict.fromkeys(intervention.names, "set")
+    role = dict.fromkeys(found.affected, "affected") | dict.fromkeys(intervention.names, "set")
     rows = [
         (
             concept.name,

@@ -60,7 +60,7 @@ def describe_image(run: LoadedRun, image: EncodedImage) -> ImageAnswer:
     )
 
 
-def intervene(run: LoadedRun, image: EncodedImage, do: Mapping[str, float]) -> DoAnswer:
+def intervene(run: LoadedRun, image: EncodedImage, do: Mapping[str, float | str]) -> DoAnswer:
     """The counterfactual image, and the true one where a simulator can render it."""
     start = time.perf_counter()
     model = run.intervening
@@ -106,7 +106,7 @@ def _counterfactual(
 
 
 def sweep(
-    run: LoadedRun, image: EncodedImage, concept: str, do: Mapping[str, float], count: int
+    run: LoadedRun, image: EncodedImage, concept: str, do: Mapping[str, float | str], count: int
 ) -> SweepAnswer:
     """One concept from the least to the greatest value of its training range, others fixed."""
     model = run.intervening
@@ -119,7 +119,7 @@ def sweep(
     if slider.kind != "continuous":
         steps = np.round((values - slider.low) / slider.step)
         values = np.unique(slider.low + steps * slider.step)
-    interventions: dict[str, float | FloatArray] = {**do, concept: values}
+    interventions: dict[str, float | str | FloatArray] = {**do, concept: values}
     outputs = model.do(np.repeat(image.pixels[None], len(values), axis=0), interventions)
     truths = true_counterfactuals(run, image, interventions, len(values))
     return SweepAnswer(
@@ -130,7 +130,7 @@ def sweep(
 
 
 def true_counterfactuals(
-    run: LoadedRun, image: EncodedImage, do: Mapping[str, float | FloatArray], n: int = 1
+    run: LoadedRun, image: EncodedImage, do: Mapping[str, float | str | FloatArray], n: int = 1
 ) -> UInt8Array | None:
     """Images (n, ...) of a simulator under an intervention on a held-out image; else None."""
     dataset = run.dataset
@@ -179,7 +179,7 @@ def _decoded(run: LoadedRun, image: EncodedImage, latents: FloatArray) -> UInt8A
 
 
 def sample(
-    run: LoadedRun, count: int, do: Mapping[str, float], seed: int | None = None
+    run: LoadedRun, count: int, do: Mapping[str, float | str], seed: int | None = None
 ) -> SampleAnswer:
     """New images, under an intervention where the model can intervene on samples."""
     model = run.model
