@@ -110,7 +110,7 @@ def sweep(
 ) -> SweepAnswer:
     """One concept from the least to the greatest value of its training range, others fixed."""
     model = run.intervening
-    checked(concept_spec_of(model), do)
+    spec = concept_spec_of(model)
     known = {each.name: each for each in run.concepts}
     if concept not in known:
         raise UsageError(f"there is no concept '{concept}'. {did_you_mean(concept, known)}")
@@ -120,7 +120,8 @@ def sweep(
         steps = np.round((values - slider.low) / slider.step)
         values = np.unique(slider.low + steps * slider.step)
     interventions: dict[str, float | str | FloatArray] = {**do, concept: values}
-    outputs = model.do(np.repeat(image.pixels[None], len(values), axis=0), interventions)
+    images = np.repeat(image.pixels[None], len(values), axis=0)
+    outputs = counterfactual_of(model, images, checked(spec, interventions)).images
     truths = true_counterfactuals(run, image, interventions, len(values))
     return SweepAnswer(
         values=values.tolist(),
@@ -163,9 +164,9 @@ def traverse(run: LoadedRun, image: EncodedImage, latents: Mapping[str, float]) 
 
 def _decoded(run: LoadedRun, image: EncodedImage, latents: FloatArray) -> UInt8Array:
     model = run.model
-    if run.movable is not None and isinstance(model, Abducts) and isinstance(model, Intervenes):
+    if run.concept_std is not None and isinstance(model, Abducts) and isinstance(model, Intervenes):
         # All concepts are set, so none is affected by another.
-        values = image.values + (latents - image.latents) * run.movable
+        values = image.values + (latents - image.latents) * run.concept_std
         moved = model.intervene(
             image.exogenous, dict(zip(model.concept_names, values, strict=True))
         )

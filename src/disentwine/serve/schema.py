@@ -86,7 +86,7 @@ class RunSummary(BaseModel):
 
 
 class Concept(BaseModel):
-    """One slider: unit, training range and, for categories, the names of its values."""
+    """A concept: unit, training range, step of its slider, and the names of its categories."""
 
     name: str
     label: str
