@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -131,7 +132,7 @@ def sweep(
 
 
 def true_counterfactuals(
-    run: LoadedRun, image: EncodedImage, do: Mapping[str, float | str | FloatArray], n: int = 1
+    run: LoadedRun, image: EncodedImage, do: Mapping[str, Any], n: int = 1
 ) -> UInt8Array | None:
     """Images (n, ...) of a simulator under an intervention on a held-out image; else None."""
     dataset = run.dataset
