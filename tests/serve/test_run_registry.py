@@ -68,7 +68,7 @@ def test_why_data_are_missing_is_told_once_on_the_terminal_and_in_the_answer(
         details = client.get(where).json()
     assert all(answer.status_code == 404 for answer in refused)
     assert "there is no such folder" in refused[0].json()["detail"]
-    assert "send a picture of your own" in refused[0].json()["detail"]
+    assert "upload an image" in refused[0].json()["detail"]
     assert details["examples"] == 0
     assert details["unavailable"].startswith("photos of ann: there is no such folder")
     assert "path: photos of ann" in details["recipe"]

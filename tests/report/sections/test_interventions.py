@@ -120,7 +120,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
 
     def labelled_rows(images: np.ndarray, labels: list[str], *more: Any) -> Any:
         unlike = [
-            f"{label} {i}" if label == "simulator" else label for i, label in enumerate(labels)
+            f"{label} {i}" if label == "ground truth" else label for i, label in enumerate(labels)
         ]
         rows.update(zip(unlike, images, strict=True))
         return real(images, labels, *more)
@@ -138,7 +138,7 @@ def test_categories_are_set_to_what_there_is_and_called_by_name(
     found = evaluate_run(run, metrics="none")
     html = write_report(run, found=found).read_text(encoding="utf-8")
     assert "<h2>Counterfactuals</h2>" in html
-    assert "A concept with fewer values leaves places empty." in html
+    assert "Concepts with fewer values leave places empty." in html
     labels = [label for label in drawn if label.startswith("do")]
     assert labels == [
         "do(floor hue)\n0 to 0.5",
@@ -150,8 +150,8 @@ def test_categories_are_set_to_what_there_is_and_called_by_name(
     ]
     index = found.indices[len(found.indices) // 2]
     truth = rerender(scenes, np.repeat(index, 4), {"shape": np.arange(4.0)}).images
-    np.testing.assert_array_equal(drawn["simulator 9"][1:5], truth)
-    assert (drawn["simulator 9"][5:] == 255).all()
+    np.testing.assert_array_equal(drawn["ground truth 9"][1:5], truth)
+    assert (drawn["ground truth 9"][5:] == 255).all()
     assert (drawn[labels[4]][5:] == 255).all()
 
 

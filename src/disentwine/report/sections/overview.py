@@ -47,7 +47,8 @@ def reconstructions(context: ReportContext) -> Section:
     error = f" Mean squared error per pixel: {number(score.value)}." if score else ""
     return Section(
         "Reconstructions",
-        f"Images of the {context.found.split} split, their reconstructions and the difference.{error}",
+        f"Held-out images of the {context.found.split} split, their reconstructions and the "
+        f"difference.{error}",
         Image(
             "reconstructions",
             f"{len(originals)} original images, their reconstructions and the difference",

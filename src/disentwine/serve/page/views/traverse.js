@@ -72,7 +72,7 @@ export async function show(root, { run, address, signal }) {
     const slider = (i, layer) => ({ name: String(i), label: layer ? names[i].replace(`${layer}, `, "") : names[i], low: ranges[i][0], high: ranges[i][1], ...whole });
     const parts = groups.map(({ layer, latents, first }) => ({ layer, of: latents.length, shown: all ? latents : latents.slice(0, first) })).filter(({ shown }) => shown.length);
     const legend = ({ layer, of, shown }) => (layer ? `${title(layer)}${shown.length < of ? `, ${shown.length} of ${of}` : ""}` : whole.kind ? "Codes" : "Latents");
-    controls = parts.map((part) => sliders(part.shown.map((i) => slider(i, part.layer)), { onset, legend: legend(part), range: "usual range", undo: "Reset" }));
+    controls = parts.map((part) => sliders(part.shown.map((i) => slider(i, part.layer)), { onset, legend: legend(part), range: whole.kind ? "codes" : "usual range", undo: "Reset" }));
     const more = !all && button(`Show all ${run.latent_count}`, () => { build(ranges, true); traverse({ image, latents: codes }); });
     side.replaceChildren(...controls.map((one) => one.element), h("div", { class: "tools" }, button("Reset", () => { codes = {}; changed(); }), more || ""));
   }
