@@ -38,8 +38,8 @@ def test_a_picture_is_drawn(command: Any, runs: Path) -> None:
     words = {line.split()[1]: line.split() for line in answer.out.splitlines() if "_" in line}
     assert "60" in words["light_angle"]
     assert "set" in words["light_angle"]
-    assert "follows" in words["shadow_length"]
-    assert {"set", "follows"}.isdisjoint(words["pendulum_angle"])
+    assert "affected" in words["shadow_length"]
+    assert {"set", "affected"}.isdisjoint(words["pendulum_angle"])
     assert "the centre square of 50x40 pixels was resized to 32x32" in answer.out
     again = command("do", runs / "causal", runs / "scene.png", "light_angle=60", "--out", "cf.png")
     assert again.code == 2
@@ -129,7 +129,7 @@ def test_actions_beyond_the_last_value_are_told(command: Any, runs: Path) -> Non
         ("causal", "scene.png", "light_angle+-=1", "no concept 'light_angle+-'"),
         ("causal", "none.png", "light_angle=60", "none.png"),
         ("causal", "causal", "light_angle=60", "is a folder"),
-        ("plain", "scene.png", "light_angle=60", "without concepts"),
+        ("plain", "scene.png", "light_angle=60", "neither concepts nor actions"),
         ("acting", "scene.png", "+scael", "there is no action '+scael'. Did you mean '+scale'?"),
     ],
 )
@@ -197,7 +197,7 @@ def test_actions_are_told_from_two_pictures(command: Any, runs: Path) -> None:
 def test_nothing_is_retrieved_by_a_model_without_actions(command: Any, runs: Path) -> None:
     answer = command("retrieve", runs / "plain", "t-0", "t-1")
     assert answer.code == 2
-    assert "without actions" in answer.err
+    assert "has no actions" in answer.err
 
 
 @pytest.fixture(scope="module", params=[CausalVAE, LayeredCausalVAE])

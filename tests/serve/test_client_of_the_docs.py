@@ -1,4 +1,4 @@
-"""The client that the documentation shows, run against a server that really listens."""
+"""The client of the documentation, run against a listening server."""
 
 import re
 import threading
@@ -36,7 +36,7 @@ def test_it_runs(
     assert code.count("http://127.0.0.1:8000") == 1
     monkeypatch.chdir(tmp_path)
     exec(compile(code.replace("http://127.0.0.1:8000", address), str(DOCS), "exec"), {})
-    told = capsys.readouterr().out
-    assert "light_angle (54 to 132.3 degrees)" in told
-    assert "affected: ['shadow_length', 'shadow_position']" in told
+    printed = capsys.readouterr().out
+    assert "light_angle (54 to 132.3 degrees)" in printed
+    assert "affected: ['shadow_length', 'shadow_position']" in printed
     assert (tmp_path / "counterfactual.png").read_bytes().startswith(b"\x89PNG")

@@ -101,5 +101,5 @@ def test_a_full_queue_is_told_when_to_come_back(client: TestClient, where: str, 
         answers = [each.result(60) for each in sent]
     assert refused.status_code == 503
     assert int(refused.headers["retry-after"]) >= 1
-    assert "ask again" in refused.json()["detail"]
+    assert "try again" in refused.json()["detail"]
     assert [answer.status_code for answer in answers] == [200] * (1 + WAITING)

@@ -110,7 +110,8 @@ def open_dataset(name: str, options: list[str]) -> Dataset:
     from disentwine.runs.recipe import parse_options
 
     given = _nested(parse_options(options))
-    if name not in DATASETS and Path(name).is_dir():
+    own_folder = name not in DATASETS or (name == "folder" and "path" not in given)
+    if own_folder and Path(name).is_dir():
         given, name = {"path": name, **given}, "folder"
     if name not in DATASETS:
         from disentwine.errors import did_you_mean

@@ -1,4 +1,4 @@
-"""Commands `do` and `retrieve`, and images that are named on the command line."""
+"""Commands `do` and `retrieve`; images named on the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from disentwine.runs.run import Run
 
 IMAGE_HELP = (
-    "A PNG or JPEG image; t-0, t-1, ... are the data's test images, in the order of the page."
+    "A PNG or JPEG file, or a test image of the data: t-0, t-1, ..., in the order of the explorer."
 )
 
 
@@ -31,7 +31,9 @@ def do(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Where the image goes; by default counterfactual.png, or -2, -3, ..."),
+        typer.Option(
+            help="The image file to write; by default counterfactual.png, then counterfactual-2.png, ..."
+        ),
     ] = None,
 ) -> None:
     """Generate a counterfactual image under an intervention on concepts, or apply actions."""
@@ -46,7 +48,9 @@ def do(
     elif isinstance(model, AppliesActions):
         _apply(loaded, model, image, values, out)
     else:
-        raise UsageError(f"{run} holds a model without concepts or actions: nothing can be done")
+        raise UsageError(
+            f"{run}: its model has neither concepts nor actions; 'disentwine serve' explores its latents"
+        )
 
 
 def _intervene(
@@ -62,7 +66,7 @@ def _intervene(
     x, resized = named_image(image, loaded)
     found = counterfactual_of(model, x, intervention)
     _write(target, found.images)
-    role = dict.fromkeys(found.affected, "follows") | dict.fromkeys(intervention.names, "set")
+    role = dict.fromkeys(found.affected, "affected") | dict.fromkeys(intervention.names, "set")
     rows = [
         (
             concept.name,
@@ -129,7 +133,7 @@ def retrieve(
 ) -> None:
     """Infer which action turns one image into another, with the probability of each.
 
-    The probabilities assume that one of the actions does; for any other two images they mean nothing.
+    The probabilities assume that one of the actions does; otherwise they are meaningless.
     """
     import numpy as np
 
@@ -141,7 +145,7 @@ def retrieve(
     loaded = load_run(run)
     model: Any = loaded.model
     if not isinstance(model, AppliesActions):
-        raise UsageError(f"{run} holds a model without actions: nothing can be retrieved")
+        raise UsageError(f"{run}: its model has no actions; choose a run of a model such as ct-vae")
     (x, resized), (y, also_resized) = (named_image(name, loaded) for name in (before, after))
     probabilities = np.asarray(model.retrieve(x, y), dtype=np.float64)
     most_probable_first = np.argsort(-probabilities)

@@ -31,8 +31,8 @@ def evaluate(
     evaluators: Annotated[
         str,
         typer.Option(
-            help="What to measure: names separated by commas, or 'all' for every score that applies, "
-            "also those of the studies. Omit for all that are quick."
+            help="Evaluators: names separated by commas, or 'all' for every score that applies, "
+            "as in the studies. By default those that take seconds."
         ),
     ] = "",
     samples: Annotated[
@@ -59,7 +59,7 @@ def evaluate(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of the metrics that sample.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Print every score that applies to a run, measured on its test split, and save them in the run."""
+    """Evaluate a run on its test split: print its scores and store them in the run folder."""
     from rich.console import Console
 
     from disentwine.cli._tables import print_comparison, print_scores, print_skipped, scores_title
@@ -67,7 +67,7 @@ def evaluate(
     from disentwine.evaluation.disentanglement import read_metrics
     from disentwine.runs.run import load_run
 
-    # All words are checked before anything is measured, which may take long.
+    # All names are checked before anything is measured, which may take long.
     chosen, likelihood = read_metrics(metrics)
     names = read_evaluators(evaluators, effects=effects, likelihood=likelihood)
     compared_with = read_baselines(baselines)

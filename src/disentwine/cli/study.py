@@ -46,8 +46,9 @@ def study(
 ) -> None:
     """Reproduce the table of a paper; an interrupted study continues when run again.
 
-    Results are written after every stage and on interruption. A trial with a record is not trained
-    again; delete <study>/trials/*.json and its run folder to repeat it.
+    Results are written after every stage and on interruption.
+    Finished trials are not trained again: to repeat one, delete its record
+    in <study>/trials and its run folder.
     """
     from disentwine.cli._tables import print_table
     from disentwine.errors import UsageError, did_you_mean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -234,6 +235,10 @@ def _words(words: Sequence[str], columns: Sequence[Column], kind: str) -> list[t
 
 def _category_number(column: Column, text: str) -> float:
     """The number of a category that is given by number."""
-    if text not in map(str, range(len(category_names(column.values)))):
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if number not in range(len(category_names(column.values))):
         raise _not_a_category(column, repr(text))
-    return float(text)
+    return number

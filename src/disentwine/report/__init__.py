@@ -1,4 +1,4 @@
-"""The page that shows a run."""
+"""Report of a run: one HTML page with figures and scores."""
 
 from disentwine.report.write import FiguresWhileTraining, write_report
 

@@ -1,1 +1,1 @@
-"""The explorer: a page, and the HTTP API below it, on which trained runs are tried out."""
+"""Interactive explorer of trained runs: a web page and its HTTP API."""

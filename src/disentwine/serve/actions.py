@@ -1,4 +1,4 @@
-"""Answers to requests that apply and retrieve actions."""
+"""Answers to requests that apply or infer actions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from disentwine.serve.schema import Action, ApplyAnswer, LikelyAction, RetrieveA
 from disentwine.serve.uploads import data_url
 
 _grids: WeakKeyDictionary[Dataset, FactorGrid | None] = WeakKeyDictionary()
-REMEMBERED = 100
-"""Images after actions that are cached for one image."""
+CACHED = 100
+"""Most images after actions that are cached for one start image."""
 
 
 def actions_of(run: LoadedRun) -> list[Action]:
-    """Every action the model knows; none for models without."""
+    """The actions of a model; empty for models without."""
     model: Any = run.model  # torch modules have another method `apply`
     if not isinstance(model, AppliesActions):
         return []
@@ -42,7 +42,7 @@ def action_label(action: str) -> str:
 
 def apply(run: LoadedRun, image: EncodedImage, actions: Sequence[str]) -> ApplyAnswer:
     """The image after each of some actions, and the true images where they are known."""
-    model = _acting_model(run)
+    model = _model_with_actions(run)
     for action in actions:
         if action not in model.actions:
             nearest = did_you_mean(action[:80], model.actions)
@@ -51,7 +51,7 @@ def apply(run: LoadedRun, image: EncodedImage, actions: Sequence[str]) -> ApplyA
     for done in range(1, len(actions) + 1):
         so_far = tuple(actions[:done])
         if so_far not in image.after_actions:
-            if len(image.after_actions) >= REMEMBERED:
+            if len(image.after_actions) >= CACHED:
                 image.after_actions.clear()
             image.after_actions[so_far] = data_url(model.apply(image.pixels, list(so_far)))
         images.append(image.after_actions[so_far])
@@ -61,7 +61,7 @@ def apply(run: LoadedRun, image: EncodedImage, actions: Sequence[str]) -> ApplyA
 
 def retrieve(run: LoadedRun, before: EncodedImage, after: EncodedImage) -> RetrieveAnswer:
     """The actions that may turn one image into another, the most probable first."""
-    model = _acting_model(run)
+    model = _model_with_actions(run)
     probabilities = np.asarray(model.retrieve(before.pixels, after.pixels), dtype=np.float64)
     order = np.argsort(-probabilities, kind="stable")
     return RetrieveAnswer(
@@ -76,18 +76,18 @@ def retrieve(run: LoadedRun, before: EncodedImage, after: EncodedImage) -> Retri
     )
 
 
-def _acting_model(run: LoadedRun) -> AppliesActions:
+def _model_with_actions(run: LoadedRun) -> AppliesActions:
     model: Any = run.model
     if not isinstance(model, AppliesActions):
-        raise MissingError("this model knows no actions")
+        raise MissingError("this model has no actions")
     return model
 
 
 def _truths(
     run: LoadedRun, image: EncodedImage, actions: Sequence[str]
 ) -> tuple[list[str | None] | None, int | None]:
-    """The true image after each action, None from one on that leads beyond a grid; and the number of
-    actions before that one."""
+    """The true image after each action, None from the first that leads beyond the grid; and the number
+    of actions before that one, None if all are valid."""
     dataset = run.dataset
     if dataset is None or image.index is None:
         return None, None
@@ -117,7 +117,7 @@ def _true_image(run: LoadedRun, dataset: Dataset, row: FloatArray) -> UInt8Array
     grid = factor_grid(dataset)
     if grid is None:
         return None
-    # Images equal in the acting factors may differ in others, which the true image must not.
+    # Images with equal factors of the grid may differ in others; the true image must not.
     matches = grid.matching(row)
     same = matches[(dataset.factors[matches] == row).all(axis=1)]
     return dataset.images[int(same[0])] if len(same) == 1 else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -69,16 +70,13 @@ def slider_step(low: float, high: float) -> float:
     return float(f"{round_step:.1g}")
 
 
-def checked(spec: ConceptSpec, do: Mapping[str, float | FloatArray]) -> Intervention:
+def checked(spec: ConceptSpec, do: Mapping[str, Any]) -> Intervention:
     """An intervention at values that are not absurdly far from the training range."""
     intervention = Intervention.parse(do, spec.concepts)
     numbers = {i: np.atleast_1d(value) for i, value in intervention.values.items()}
     for found in spec.outside_range(numbers):
         if found.position == "absurd":
-            raise UsageError(
-                f"{found.name}: {found.value:g} is too far from the training range, {found.low:g} to "
-                f"{found.high:g}"
-            )
+            raise UsageError(f"do: {found}: too far outside the training range")
     return intervention
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -60,7 +61,7 @@ def describe_image(run: LoadedRun, image: EncodedImage) -> ImageAnswer:
     )
 
 
-def intervene(run: LoadedRun, image: EncodedImage, do: Mapping[str, float]) -> DoAnswer:
+def intervene(run: LoadedRun, image: EncodedImage, do: Mapping[str, float | str]) -> DoAnswer:
     """The counterfactual image, and the true one where a simulator can render it."""
     start = time.perf_counter()
     model = run.intervening
@@ -106,11 +107,11 @@ def _counterfactual(
 
 
 def sweep(
-    run: LoadedRun, image: EncodedImage, concept: str, do: Mapping[str, float], count: int
+    run: LoadedRun, image: EncodedImage, concept: str, do: Mapping[str, float | str], count: int
 ) -> SweepAnswer:
     """One concept from the least to the greatest value of its training range, others fixed."""
     model = run.intervening
-    checked(concept_spec_of(model), do)
+    spec = concept_spec_of(model)
     known = {each.name: each for each in run.concepts}
     if concept not in known:
         raise UsageError(f"there is no concept '{concept}'. {did_you_mean(concept, known)}")
@@ -119,8 +120,13 @@ def sweep(
     if slider.kind != "continuous":
         steps = np.round((values - slider.low) / slider.step)
         values = np.unique(slider.low + steps * slider.step)
-    interventions: dict[str, float | FloatArray] = {**do, concept: values}
-    outputs = model.do(np.repeat(image.pixels[None], len(values), axis=0), interventions)
+    interventions: dict[str, Any] = {**do, concept: values}
+    images = np.repeat(image.pixels[None], len(values), axis=0)
+    intervention = checked(spec, interventions)
+    if isinstance(model, Abducts):  # whose `do` would warn in every sweep beyond the training range
+        outputs = counterfactual_of(model, images, intervention).images
+    else:
+        outputs = model.do(images, interventions)
     truths = true_counterfactuals(run, image, interventions, len(values))
     return SweepAnswer(
         values=values.tolist(),
@@ -130,7 +136,7 @@ def sweep(
 
 
 def true_counterfactuals(
-    run: LoadedRun, image: EncodedImage, do: Mapping[str, float | FloatArray], n: int = 1
+    run: LoadedRun, image: EncodedImage, do: Mapping[str, Any], n: int = 1
 ) -> UInt8Array | None:
     """Images (n, ...) of a simulator under an intervention on a held-out image; else None."""
     dataset = run.dataset
@@ -163,9 +169,9 @@ def traverse(run: LoadedRun, image: EncodedImage, latents: Mapping[str, float]) 
 
 def _decoded(run: LoadedRun, image: EncodedImage, latents: FloatArray) -> UInt8Array:
     model = run.model
-    if run.movable is not None and isinstance(model, Abducts) and isinstance(model, Intervenes):
+    if run.concept_std is not None and isinstance(model, Abducts) and isinstance(model, Intervenes):
         # All concepts are set, so none is affected by another.
-        values = image.values + (latents - image.latents) * run.movable
+        values = image.values + (latents - image.latents) * run.concept_std
         moved = model.intervene(
             image.exogenous, dict(zip(model.concept_names, values, strict=True))
         )
@@ -179,7 +185,7 @@ def _decoded(run: LoadedRun, image: EncodedImage, latents: FloatArray) -> UInt8A
 
 
 def sample(
-    run: LoadedRun, count: int, do: Mapping[str, float], seed: int | None = None
+    run: LoadedRun, count: int, do: Mapping[str, float | str], seed: int | None = None
 ) -> SampleAnswer:
     """New images, under an intervention where the model can intervene on samples."""
     model = run.model

@@ -21,8 +21,8 @@ from disentwine.serve.controls import describe_concepts, describe_layers
 from disentwine.serve.schema import Concept, LatentLayer
 from disentwine.serve.uploads import data_url
 
-REMEMBERED = 64
-"""Images whose latents and reconstructions are cached."""
+CACHED = 64
+"""Most images whose latents and reconstructions are cached."""
 
 SAMPLED = 128
 """Test images from which ranges and activity of latents are estimated."""
@@ -76,7 +76,7 @@ class LoadedRun:
     def intervening(self) -> Intervenes:
         """The model, if it has concepts."""
         if not isinstance(self.model, Intervenes):
-            raise MissingError("this model has no concepts, so nothing can be set")
+            raise MissingError("this model has no concepts; explore its latents with traverse")
         return self.model
 
     @property
@@ -110,12 +110,12 @@ class LoadedRun:
     @cached_property
     def latent_count(self) -> int | None:
         """Number of latents that can be changed; None for models that cannot decode them."""
-        if self.movable is None and not isinstance(self.model, Decodes):
+        if self.concept_std is None and not isinstance(self.model, Decodes):
             return None
         return len(self.model.represent(np.zeros(self.shape, dtype=np.uint8)))
 
     @property
-    def movable(self) -> FloatArray | None:
+    def concept_std(self) -> FloatArray | None:
         """(k,) standard deviation of each concept, for models whose latents are standardised concepts."""
         spec: ConceptSpec | None = getattr(self.model, "concept_spec", None)
         if spec is None or not isinstance(self.model, Abducts):
@@ -125,7 +125,7 @@ class LoadedRun:
     @property
     def latent_names(self) -> list[str]:
         """A name for each latent."""
-        if self.movable is not None and isinstance(self.model, Intervenes):
+        if self.concept_std is not None and isinstance(self.model, Intervenes):
             return list(self.model.concept_names)
         if isinstance(self.model, Hierarchical):
             return [f"layer {layer}, z{i}" for i, layer in enumerate(self.model.latent_layers)]
@@ -145,7 +145,7 @@ class LoadedRun:
             return self._encoded[image]
         encoded = self._encode_new(image, upload)
         self._encoded[image] = encoded
-        if len(self._encoded) > REMEMBERED:
+        if len(self._encoded) > CACHED:
             self._encoded.popitem(last=False)
         return encoded
 

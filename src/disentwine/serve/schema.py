@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
+from pydantic_core import PydanticCustomError
 
 from disentwine.core.types import Kind
 
 Name = Annotated[str, Field(max_length=200)]
 ImageUrl = Annotated[str, Field(description="A PNG as a data URL.")]
 Values = dict[str, float | None]
+
+
+def _number_or_name(value: Any) -> Any:
+    """One error for a value of a wrong type; `Intervention.parse` checks the value itself."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise PydanticCustomError("value", "must be a number or the name of a category")
+    return value
+
+
+ConceptValue = Annotated[float | Name, BeforeValidator(_number_or_name)]
 Do = Annotated[
-    dict[Name, FiniteFloat],
-    Field(max_length=100, description="What each named concept is set to, in its own unit."),
+    dict[Name, ConceptValue],
+    Field(
+        max_length=100,
+        description="Values by concept: a number in its unit, or the name of a category.",
+    ),
 ]
 ImageId = Annotated[str, Field(max_length=40, description='"t-17" or "u-...".')]
 
@@ -72,7 +86,7 @@ class RunSummary(BaseModel):
 
 
 class Concept(BaseModel):
-    """One slider: unit, training range and, for categories, the names of its values."""
+    """A concept: unit, training range, step of its slider, and the names of its categories."""
 
     name: str
     label: str

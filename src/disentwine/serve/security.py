@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 WAIT_SECONDS = 10.0
 """Seconds in which a request must arrive and an answer must be read."""
 
-HEARING_SECONDS = 0.1
+GRACE_SECONDS = 0.1
 """Seconds in which a new connection is not closed to make room."""
 
 
@@ -63,7 +63,7 @@ class Connection(H11Protocol):
         self._update_timeout()
         if len(self.connections) > MOST_CONNECTIONS:
             # Many may connect at once: those that send a request immediately are served first.
-            self.loop.call_later(HEARING_SECONDS, self._make_room)
+            self.loop.call_later(GRACE_SECONDS, self._make_room)
 
     def _make_room(self) -> None:
         """Close the connection that is idle longest, or this one if all others are busy."""
@@ -217,7 +217,7 @@ class SecurityMiddleware:
         if scope["path"].startswith("/api/") and fetched not in ("same-origin", "none"):
             raise RefusalError(403, "requests from pages of other sites are refused")
         if self._requests > MAX_REQUESTS or self._uploads > MAX_UPLOADS:
-            raise RefusalError(503, "too many requests at once; ask again in a second")
+            raise RefusalError(503, "too many requests at once; try again in a second")
 
     def _is_ours(self, host: str) -> bool:
         try:

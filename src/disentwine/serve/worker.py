@@ -103,7 +103,7 @@ class Worker:
             answer: Answer = await asyncio.wait_for(job.answer, limit)
         except TimeoutError:
             raise BusyError(
-                f"no answer within {limit:g} seconds; ask again", retry_after=2
+                f"no answer within {limit:g} seconds; try again", retry_after=2
             ) from None
         finally:
             with self._changed, suppress(ValueError):
@@ -125,7 +125,7 @@ class Worker:
                 return
             too_long = len(self._jobs) * self._pace > self.patience
             if too_long or len(self._jobs) >= self.waiting:
-                raise BusyError("too many requests are waiting; ask again in a second")
+                raise BusyError("too many requests are waiting; try again in a second")
             self._jobs.append(job)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)

@@ -9,7 +9,7 @@ from disentwine import CTVAE, VAE, fit, load_run
 from disentwine.evaluation.evaluate import evaluate
 from disentwine.models.quantized.mcq_vae import QuantizerOptions
 from disentwine.report.context import ReportContext
-from disentwine.report.sections.actions import actions, touched
+from disentwine.report.sections.actions import action_graphs, action_rollouts
 from disentwine.testing import small_grid
 
 DATA = small_grid((16, 16, 1))
@@ -32,14 +32,14 @@ def acting(tmp_path_factory: pytest.TempPathFactory) -> ReportContext:
 
 
 def test_what_actions_do_and_touch_is_drawn(acting: ReportContext, tmp_path: Path) -> None:
-    for section, name in ((actions, "actions"), (touched, "touched")):
+    for section, name in ((action_rollouts, "actions"), (action_graphs, "action-graphs")):
         made = section(acting)
         assert made is not None
         assert made.image is not None
         assert made.image.name == name
         assert made.image.png.startswith(b"\x89PNG")
     plain = subject_of(VAE, tmp_path / "plain", latent=2)
-    assert actions(plain) is touched(plain) is None
+    assert action_rollouts(plain) is action_graphs(plain) is None
 
 
 def test_scores_tell_of_rows_of_actions_and_of_which_loss(acting: ReportContext) -> None:

@@ -26,13 +26,16 @@ def test_lists_of_any_names_come_back(visit: Any) -> None:
     names = ["+right", "-hue, left", "+50%", "+%2C", "+😀", "+a b"]
     found = page.evaluate(
         """async (names) => {
-          const { format, joined, parted, read } = await import("./address.js");
-          return parted(read(format({ view: "v", run: "r", actions: joined(names) })).actions);
+          const { format, encodeList, decodeList, read } = await import("./address.js");
+          return decodeList(read(format({ view: "v", run: "r", actions: encodeList(names) })).actions);
         }""",
         names,
     )
     assert found == names
-    assert page.evaluate("import('./address.js').then(({ parted }) => parted(undefined))") == []
+    assert (
+        page.evaluate("import('./address.js').then(({ decodeList }) => decodeList(undefined))")
+        == []
+    )
 
 
 def test_codes_that_a_model_no_longer_has_are_left_out(visit: Any, run_ids: dict[str, str]) -> None:

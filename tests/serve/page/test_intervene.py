@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 LIGHT, SHADOW = "#slider-light_angle", "#slider-shadow_length"
-MAIN, TRUTH = ".picture.main img", ".picture:nth-child(3) img"
+MAIN, TRUTH = ".image.main img", ".image:nth-child(3) img"
 MOVED = "#/intervene?image=t-3&do=light_angle:70"
 
 
@@ -40,13 +40,13 @@ def test_dragging_a_slider_moves_the_picture_and_the_truth_agrees(visit: Any) ->
     page.evaluate(
         """() => {
           window.gaps = 0;
-          const frame = document.querySelector(".picture.main .frame");
+          const frame = document.querySelector(".image.main .frame");
           const look = () => { window.gaps += !frame.querySelector("img")?.complete; };
           new MutationObserver(look).observe(frame, { childList: true });
         }"""
     )
     box = page.locator(LIGHT).bounding_box()
-    own = page.locator("[data-concept=light_angle] .own").bounding_box()
+    own = page.locator("[data-concept=light_angle] .inferred").bounding_box()
     middle = box["y"] + box["height"] / 2
     page.mouse.move(own["x"] + 1, middle)
     page.mouse.down()
@@ -60,7 +60,7 @@ def test_dragging_a_slider_moves_the_picture_and_the_truth_agrees(visit: Any) ->
     value = float(page.locator("[data-concept=light_angle] .entry input").input_value())
     assert 60 < value < 75
     picture, truth, original = (
-        pixels(source(page, where)) for where in (MAIN, TRUTH, ".picture:nth-child(1) img")
+        pixels(source(page, where)) for where in (MAIN, TRUTH, ".image:nth-child(1) img")
     )
     error, nothing = np.square(picture - truth).mean(), np.square(original - truth).mean()
     assert nothing > 0.005, "the light has moved"
@@ -101,7 +101,9 @@ def test_setting_an_effect_cuts_it_from_its_causes(visit: Any) -> None:
     page.locator(LIGHT).fill("70")
     page.wait_for_selector(".node.affected")
     assert page.locator(".node.affected").get_attribute("data-node") == "shadow_position"
-    assert page.locator(".edge.lit").get_attribute("data-edge") == "light_angle>shadow_position"
+    assert (
+        page.locator(".edge.affected").get_attribute("data-edge") == "light_angle>shadow_position"
+    )
     page.get_by_role("button", name="Reset").click()
     page.wait_for_function(
         "() => !document.querySelector('.edge.removed, .slider.set, .node.affected')"
@@ -112,7 +114,7 @@ def test_ones_own_picture_is_taken_and_others_are_refused(visit: Any) -> None:
     visit.foreseen.append("status of 422")  # the browser tells of the refusal
     page = visit("#/intervene?image=t-3")
     page.wait_for_selector(MAIN)
-    original = pixels(source(page, ".picture:nth-child(1) img"))
+    original = pixels(source(page, ".image:nth-child(1) img"))
     content = io.BytesIO()
     Image.fromarray((255 * original).astype(np.uint8)).resize((64, 64)).save(content, "PNG")
     chooser = page.locator(".picker input[type=file]")
@@ -171,7 +173,7 @@ def test_it_can_be_used_by_keyboard_alone(visit: Any) -> None:
     page.keyboard.press("Home")
     wait_for_other(page, before)
     settle(page)
-    spoken = "document.getElementById('spoken').textContent"
+    spoken = "document.getElementById('announcer').textContent"
     page.wait_for_function(f"() => {spoken}.includes('Light angle')")
     assert "Affected: " in page.evaluate(spoken)
     assert page.locator(LIGHT).get_attribute("aria-valuetext").endswith(", set")
@@ -188,7 +190,7 @@ def test_pictures_stay_in_sight_on_a_phone(visit: Any) -> None:
     assert page.evaluate(width) == 390
     page.evaluate("scrollTo(0, 500)")
     assert page.evaluate("scrollY") == 500
-    assert 0 <= page.locator(".picture.main").bounding_box()["y"] < 60
+    assert 0 <= page.locator(".image.main").bounding_box()["y"] < 60
     assert page.locator(LIGHT).bounding_box()["height"] >= 32
 
 
@@ -223,7 +225,7 @@ def test_what_is_seen_can_be_taken_home(visit: Any) -> None:
 
 
 def test_a_film_strip_sets_what_is_clicked(visit: Any) -> None:
-    page = visit("#/intervene?image=t-3&film=light_angle")
+    page = visit("#/intervene?image=t-3&sweep=light_angle")
     page.wait_for_selector(".frames li")
     assert page.locator(".frames li").count() == 9
     assert page.locator(".frames img").count() == 18, "the truth is below each picture"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-LIGHT, MAIN = "#slider-light_angle", ".picture.main img"
+LIGHT, MAIN = "#slider-light_angle", ".image.main img"
 NUMBER = "[data-concept=light_angle] input[type=number]"
 MOVED = "#/intervene?image=t-3&do=light_angle:70"
 NOTICE = "document.getElementById('notice').textContent"
@@ -28,7 +28,7 @@ def test_a_refusal_does_not_undo_the_move_that_came_after_it(visit: Any, hold: A
     page.wait_for_function("() => location.hash.includes('light_angle:90')")
     assert page.locator(MAIN).get_attribute("alt") == "Counterfactual with Light angle 90 degrees"
     assert page.locator(LIGHT).get_attribute("aria-valuetext").startswith("90")
-    page.wait_for_function("() => document.getElementById('spoken').textContent.includes('90')")
+    page.wait_for_function("() => document.getElementById('announcer').textContent.includes('90')")
 
 
 def test_what_is_shown_is_called_by_its_own_value_while_another_waits(
@@ -69,7 +69,7 @@ def test_a_refusal_about_the_image_before_leaves_the_next_as_it_is(visit: Any, h
 def compared(page: Any) -> None:
     page.wait_for_function(
         """() => {
-          const notes = [...document.querySelectorAll(".picture.main .note")];
+          const notes = [...document.querySelectorAll(".image.main .note")];
           return notes.length === 2 && notes.every((note) => note.textContent.startsWith("error"));
         }"""
     )
@@ -107,7 +107,7 @@ def test_a_link_that_both_runs_refuse_shows_the_image_as_it_is(visit: Any) -> No
     page = visit("#/compare?image=t-3&do=light_angle:9999")
     compared(page)
     page.wait_for_function("() => !location.hash.includes('do=')")
-    assert page.locator(".pictures.small .picture:first-child img").count() == 1
+    assert page.locator(".side .images .image:first-child img").count() == 1
     assert page.locator(".slider.set").count() == 0
 
 
@@ -175,7 +175,7 @@ def test_compared_runs_go_back_together_when_one_fails(visit: Any, hold: Any, st
 
 def test_a_film_strip_is_never_of_what_was_refused(visit: Any) -> None:
     visit.foreseen.append("status of 422")
-    page = visit(f"{MOVED}&film=pendulum_angle")
+    page = visit(f"{MOVED}&sweep=pendulum_angle")
     settle(page)
     page.locator(NUMBER).fill("9999")
     page.wait_for_function(f"() => {NOTICE}.includes('too far')")
@@ -187,7 +187,7 @@ def test_a_film_strip_is_never_of_what_was_refused(visit: Any) -> None:
         )
 
     with page.expect_response(of_another_concept) as got:
-        page.locator("#film").select_option("shadow_length")
+        page.locator("#sweep").select_option("shadow_length")
     assert got.value.ok
     assert got.value.request.post_data_json["do"] == {"light_angle": 70}
 

@@ -16,13 +16,13 @@ MANY = """async (names) => {
   return [...element.querySelectorAll("label")].map(named);
 }"""
 WRITTEN = """async (value) => {
-  const { scaleOf, sliders, written } = await import("./sliders.js");
+  const { scaleOf, sliders, formatValue } = await import("./sliders.js");
   const values = ["red", "green", "blue"];
   const hue = { name: "hue", kind: "categorical", low: 0, high: 2, step: 1, values };
   const { element, update } = sliders([hue], { onset() {}, legend: "Concepts" });
   update({ before: { hue: value } });
   const select = element.querySelector("select");
-  return [written(hue, value), values[select.value], value === null || scaleOf(hue).say(value)];
+  return [formatValue(hue, value), values[select.value], value === null || scaleOf(hue).say(value)];
 }"""
 
 
@@ -41,7 +41,7 @@ def test_what_a_model_reads_is_written_as_the_nearest_category(visit: Any) -> No
 
 def test_a_large_transparent_picture_lies_on_white(visit: Any) -> None:
     page = visit("#/intervene?image=t-3")
-    page.wait_for_selector(".picture.main img")
+    page.wait_for_selector(".image.main img")
     noise = np.random.default_rng(0).integers(0, 256, (1100, 1100, 4), np.uint8)
     noise[:, :550, 3] = 0
     content = io.BytesIO()

@@ -114,7 +114,7 @@ def test_ones_own_picture_is_not_called_the_data(page: Any) -> None:
     file = own_picture(np.full((32, 32, 3), 200, np.uint8))
     page.locator(".choose input[type=file]").set_input_files(files=[file])
     page.get_by_text("not in the data").wait_for()
-    assert page.locator(".stage .picture").nth(2).locator("img").count() == 0
+    assert page.locator(".stage .image").nth(2).locator("img").count() == 0
 
 
 def test_without_an_image_nothing_can_be_pressed(visit: Any, run_ids: dict[str, str]) -> None:
@@ -132,8 +132,8 @@ def test_without_an_image_nothing_can_be_pressed(visit: Any, run_ids: dict[str, 
     for tool in ("Undo", "Reset"):
         assert page.get_by_role("button", name=tool).is_disabled()
     file = own_picture(np.full((32, 32, 3), 200, np.uint8))
-    page.locator(".asked input[type=file]").first.set_input_files(files=[file])
-    page.wait_for_selector(".asked [value^=u-]:checked", state="attached")
+    page.locator(".retrieval input[type=file]").first.set_input_files(files=[file])
+    page.wait_for_selector(".retrieval [value^=u-]:checked", state="attached")
     assert page.evaluate(NOTICE) == ""  # one image alone sends no request
     page.locator(".choose input[type=file]").set_input_files(files=[file])
     wait_for_steps(page, 2)  # that of the address

@@ -73,7 +73,7 @@ def test_codes_are_traversed_and_new_pictures_drawn(visit: Any) -> None:
     ) as got:
         page.locator("#slider-0").press("End")
     page.wait_for_function(
-        "src => document.querySelector('.picture.main img').src === src",
+        "src => document.querySelector('.image.main img').src === src",
         arg=got.value.json()["image"],
     )
     page.wait_for_function("() => location.hash.includes('latents=0:')")
@@ -126,7 +126,7 @@ def test_actions_are_pressed_and_retrieved(visit: Any) -> None:
     page.get_by_role("button", name="Undo").click()
     page.wait_for_function("() => document.querySelectorAll('.history li').length === 2")
     page.wait_for_function("() => location.hash.split('right').length === 2")
-    strips = page.locator(".asked .strip")
+    strips = page.locator(".retrieval .strip")
     strips.nth(0).locator("label").nth(4).click()
     strips.nth(1).locator("label").nth(4).click()
     page.wait_for_function(
@@ -137,7 +137,7 @@ def test_actions_are_pressed_and_retrieved(visit: Any) -> None:
 def test_two_pictures_of_ones_own_tell_their_action(visit: Any) -> None:
     page = visit()
     page = visit(f"#/transitions/{run_ids(page)['shifts']}")
-    page.wait_for_selector(".asked .thumbnail")
+    page.wait_for_selector(".retrieval .thumbnail")
     assert page.locator(".bar-row").count() == 0  # nothing was asked yet
     scene = np.zeros((32, 32, 3), np.uint8)
     scene[8:20, 8:14] = 255
@@ -145,9 +145,9 @@ def test_two_pictures_of_ones_own_tell_their_action(visit: Any) -> None:
         content = io.BytesIO()
         Image.fromarray(pixels).save(content, "PNG")
         file = {"name": "own.png", "mimeType": "image/png", "buffer": content.getvalue()}
-        page.locator(".asked input[type=file]").nth(place).set_input_files(files=[file])
+        page.locator(".retrieval input[type=file]").nth(place).set_input_files(files=[file])
         page.wait_for_function(
-            "i => document.querySelectorAll('.asked .strip')[i].querySelector('[value^=u-]:checked')",
+            "i => document.querySelectorAll('.retrieval .strip')[i].querySelector('[value^=u-]:checked')",
             arg=place,
         )
     page.wait_for_function(
@@ -184,13 +184,13 @@ def test_two_runs_are_compared_under_one_intervention(visit: Any) -> None:
     page = visit("#/compare?image=t-3&do=light_angle:70")
     page.wait_for_function(
         """() => {
-          const notes = [...document.querySelectorAll(".picture.main .note")];
+          const notes = [...document.querySelectorAll(".image.main .note")];
           return notes.length === 2 && notes.every((note) => note.textContent.startsWith("error"));
         }"""
     )
     good, poor = (
         float(text.removeprefix("error ").replace("\N{MINUS SIGN}", "-"))
-        for text in page.locator(".picture.main .note").all_text_contents()
+        for text in page.locator(".image.main .note").all_text_contents()
     )
     assert good < poor / 4
 
@@ -240,7 +240,7 @@ def test_axes_hold_every_validation_but_that_before_the_first_step(visit: Any) -
 def test_a_busy_server_is_asked_again_and_a_lost_one_is_told(visit: Any) -> None:
     visit.foreseen += ["status of 503", "net::ERR_FAILED"]  # the browser tells of both
     page = visit("#/intervene?image=t-3")
-    page.wait_for_selector(".picture.main img")
+    page.wait_for_selector(".image.main img")
     refused: list[str] = []
 
     def busy(route: Any) -> None:

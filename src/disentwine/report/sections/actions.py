@@ -14,7 +14,7 @@ from disentwine.core.capabilities import AppliesActions
 from disentwine.core.dataset import Dataset, evenly_spaced
 from disentwine.core.types import IndexArray, UInt8Array
 from disentwine.data.factor_grid import FactorGrid
-from disentwine.figures.actions import action_graphs, confusion_matrix
+from disentwine.figures import actions as action_figures
 from disentwine.figures.images import labelled_rows
 from disentwine.nn.images import evaluation_mode, to_unit_range
 from disentwine.report.context import ReportContext
@@ -96,7 +96,7 @@ def real_rows(dataset: Dataset, steps: FactorGrid, start: int, *, times: int) ->
     return rows
 
 
-def graphs_of(model: Any, images: UInt8Array) -> Figure:
+def action_graphs_figure(model: Any, images: UInt8Array) -> Figure:
     """The mean mask and graph of each action, and of no action, over images.
 
     Arguments:
@@ -109,7 +109,9 @@ def graphs_of(model: Any, images: UInt8Array) -> Figure:
     grid = model.mcq_vae.grid
     mask = graph.mask.mean(0).view(len(model.actions) + 1, -1, *grid).mean(1)
     names = [*model.actions, "no action"]
-    return action_graphs(mask.cpu().numpy(), graph.edges.mean(0).cpu().numpy(), names)
+    return action_figures.action_graphs(
+        mask.cpu().numpy(), graph.edges.mean(0).cpu().numpy(), names
+    )
 
 
 REPEATS = 5
@@ -119,7 +121,7 @@ MEAN_OF = 64
 """Images over which masks and graphs are averaged."""
 
 
-def actions(context: ReportContext) -> Section | None:
+def action_rollouts(context: ReportContext) -> Section | None:
     """Rollouts of every action from one test image."""
     model: Any = context.model
     if not isinstance(model, AppliesActions):
@@ -134,9 +136,7 @@ def actions(context: ReportContext) -> Section | None:
     share = context.found.score("intervention-share")
     if share is not None:
         ratio = number(round(share.value, 3))
-        text += (
-            f" The squared pixel error after one action is {ratio} of that of the unchanged image."
-        )
+        text += f" The squared pixel error after one action is {ratio} times that of the unchanged image."
     return Section(
         "Action rollouts",
         text,
@@ -148,7 +148,7 @@ def actions(context: ReportContext) -> Section | None:
     )
 
 
-def confusions(context: ReportContext) -> Section | None:
+def action_retrieval(context: ReportContext) -> Section | None:
     """Accuracy and confusion matrix of action retrieval."""
     score = context.found.score("action-accuracy")
     factor = context.found.score("factor-accuracy")
@@ -159,7 +159,7 @@ def confusions(context: ReportContext) -> Section | None:
         f"{factor.value:.1%}. Chance level (the most frequent answer): "
         f"{score.noise_floor or 0:.1%} and {factor.noise_floor or 0:.1%}."
     )
-    figure = confusion_matrix(score.details["confusion"], score.details["names"])
+    figure = action_figures.confusion_matrix(score.details["confusion"], score.details["names"])
     return Section(
         "Action retrieval",
         text,
@@ -171,7 +171,7 @@ def confusions(context: ReportContext) -> Section | None:
     )
 
 
-def touched(context: ReportContext) -> Section | None:
+def action_graphs(context: ReportContext) -> Section | None:
     """Masks and graphs of each action."""
     model: Any = context.model
     if not isinstance(model, AppliesActions) or not hasattr(model, "graphs"):
@@ -184,8 +184,8 @@ def touched(context: ReportContext) -> Section | None:
         f"{len(images)} images; darker is more probable. Without action the mask should be empty and the "
         "graph the identity.",
         Image(
-            "touched",
+            "action-graphs",
             "Masks of actions on the image grid, and adjacency matrices of codes",
-            figures.to_png_bytes(graphs_of(model, images)),
+            figures.to_png_bytes(action_graphs_figure(model, images)),
         ),
     )

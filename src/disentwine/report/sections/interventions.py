@@ -23,7 +23,7 @@ VALUES = 7
 ENTRY = re.compile(r"A\[(.+)->(.+)\]")
 
 
-def interventions(context: ReportContext) -> Section | None:
+def counterfactuals(context: ReportContext) -> Section | None:
     """One image under interventions on each concept, with the ground truth of a simulator."""
     model, dataset = context.model, context.dataset
     if not isinstance(model, Intervenes):
@@ -65,7 +65,7 @@ def interventions(context: ReportContext) -> Section | None:
     )
 
 
-def causes(context: ReportContext) -> Section | None:
+def causal_graph(context: ReportContext) -> Section | None:
     """The learnt graph, and the true graph if it is known."""
     model = context.model
     if not isinstance(model, Intervenes):
@@ -84,11 +84,11 @@ def causes(context: ReportContext) -> Section | None:
     rows = []
     for cause, effect in graph.edges:
         i, j = graph.names.index(cause), graph.names.index(effect)
-        sure = "" if graph.confidence is None else f"{graph.confidence[i, j]:.2f}"
-        right = (
+        confidence = "" if graph.confidence is None else f"{graph.confidence[i, j]:.2f}"
+        match = (
             ("yes" if known.has_edge(cause, effect) else "no") if true is not None else "unknown"
         )
-        rows.append((cause, effect, f"{graph.weights[i, j]:.3f}", sure, right))
+        rows.append((cause, effect, f"{graph.weights[i, j]:.3f}", confidence, match))
     columns = ("cause", "effect", ">weight", ">confidence", "match")
     return Section(
         "Causal graph",
@@ -102,7 +102,7 @@ def causes(context: ReportContext) -> Section | None:
     )
 
 
-def adjacency(context: ReportContext) -> Section | None:
+def graph_weights(context: ReportContext) -> Section | None:
     """The entries of A during training, for models that log them."""
     figure = adjacency_figure(context.run, context.dataset)
     if figure is None:

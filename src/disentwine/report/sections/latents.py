@@ -58,14 +58,14 @@ MOST_LATENTS = 200
 
 
 def matrix_figure(score: Score, *, latents: Mapping[int, str] | None = None) -> Figure | None:
-    """Heat map of a score's matrix of latents by factors; None if the score has no matrix.
+    """Heat map of a score's matrix of latents by factors; None if the score has none.
 
     Arguments:
         score: of latents and factors.
         latents: names of the latents to show, by index; all by default.
     """
-    matrix = score.details.get("matrix")
-    if matrix is None:
+    matrix, factors = score.details.get("matrix"), score.details.get("factors")
+    if matrix is None or factors is None:
         return None
     names = {i: f"z{i}" for i in range(len(matrix))} if latents is None else latents
     if not 0 < len(names) <= MOST_LATENTS:
@@ -73,7 +73,7 @@ def matrix_figure(score: Score, *, latents: Mapping[int, str] | None = None) -> 
     return figures.score_matrix(
         np.asarray(matrix)[list(names)],
         rows=list(names.values()),
-        columns=score.details["factors"],
+        columns=factors,
         title=score.name,
     )
 

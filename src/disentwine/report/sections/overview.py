@@ -18,8 +18,13 @@ from disentwine.core.score import Score
 from disentwine.nn.images import to_uint8
 from disentwine.report.context import ReportContext
 from disentwine.report.html import Image, Section, Table
-from disentwine.report.sections.actions import actions, confusions, touched
-from disentwine.report.sections.interventions import adjacency, causes, effects, interventions
+from disentwine.report.sections.actions import action_graphs, action_retrieval, action_rollouts
+from disentwine.report.sections.interventions import (
+    causal_graph,
+    counterfactuals,
+    effects,
+    graph_weights,
+)
 from disentwine.report.sections.latents import (
     kl_per_latent,
     kl_per_layer,
@@ -42,7 +47,8 @@ def reconstructions(context: ReportContext) -> Section:
     error = f" Mean squared error per pixel: {number(score.value)}." if score else ""
     return Section(
         "Reconstructions",
-        f"Held-out images of the {context.found.split} split above their reconstructions.{error}",
+        f"Held-out images of the {context.found.split} split, their reconstructions and the "
+        f"difference.{error}",
         Image(
             "reconstructions",
             f"{len(originals)} original images, their reconstructions and the difference",
@@ -153,7 +159,7 @@ def commands(context: ReportContext) -> Section:
     return Section("Reproduce", text, code="\n".join(lines))
 
 
-def made_with(context: ReportContext) -> Section:
+def package_versions(context: ReportContext) -> Section:
     """Versions of the packages that affect results."""
     trained, now = dict(context.run.checkpoint.state.get("versions", {})), versions()
     if trained == now:
@@ -167,22 +173,22 @@ def made_with(context: ReportContext) -> Section:
 
 
 SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
-    interventions,
-    actions,
-    confusions,
-    touched,
+    counterfactuals,
+    action_rollouts,
+    action_retrieval,
+    action_graphs,
     effects,
-    causes,
-    adjacency,
+    causal_graph,
+    graph_weights,
     reconstructions,
     traversals,
     mutual_information,
-    samples,
-    losses,
     kl_per_layer,
     kl_per_latent,
+    samples,
+    losses,
     metrics,
     recipe,
     commands,
-    made_with,
+    package_versions,
 )

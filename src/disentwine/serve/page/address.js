@@ -18,10 +18,10 @@ export function pairs(text = "") {
 }
 
 /** Names as one text, with any characters: ["+a", "+b,c"] -> "+a,+b%2Cc". */
-export const joined = (names) => names.map((name) => name.replace(/[%,]/g, encodeURIComponent)).join(",");
+export const encodeList = (names) => names.map((name) => name.replace(/[%,]/g, encodeURIComponent)).join(",");
 
-/** Inverse of `joined`. */
-export const parted = (text = "") => (text ? text.split(",").map(decoded) : []);
+/** Inverse of `encodeList`. */
+export const decodeList = (text = "") => (text ? text.split(",").map(decoded) : []);
 
 function decoded(text) {
   try {
@@ -32,8 +32,8 @@ function decoded(text) {
 }
 
 /** The address of a state; empty values are left out. */
-export function format({ view, run, do: doing = {}, ...rest }) {
-  const set = Object.entries(doing).map(([name, value]) => `${encodeURIComponent(name)}:${Number(value.toPrecision(6))}`);
+export function format({ view, run, do: intervention = {}, ...rest }) {
+  const set = Object.entries(intervention).map(([name, value]) => `${encodeURIComponent(name)}:${Number(value.toPrecision(6))}`);
   const query = Object.entries({ ...rest, do: set.join(",") })
     .filter(([, value]) => value !== undefined && value !== null && value !== "")
     .map(([name, value]) => `${name}=${String(value).replace(/[^\w:,.-]/gu, encodeURIComponent)}`);
@@ -44,22 +44,22 @@ export function format({ view, run, do: doing = {}, ...rest }) {
 let pending = {};
 let later;
 
-/** Change a part of the address without a new history entry; delayed, since browsers limit the rate. */
-export function remember(changes) {
+/** Change a part of the address without a new history entry; delayed, because browsers limit the rate. */
+export function updateAddress(changes) {
   pending = { ...pending, ...changes };
   clearTimeout(later);
-  later = setTimeout(settle, 150);
+  later = setTimeout(flush, 150);
 }
 
 /** Write pending changes now, as before a link is copied. */
-export function settle() {
+export function flush() {
   const changes = pending;
-  forget();
+  cancelPending();
   if (Object.keys(changes).length) history.replaceState(null, "", format({ ...read(), ...changes }));
 }
 
 /** Drop pending changes, as when the visitor leaves the view. */
-export function forget() {
+export function cancelPending() {
   clearTimeout(later);
   pending = {};
 }

@@ -1,7 +1,7 @@
 // Frame of the page: run, view, colour theme. Views are modules with `show(root, context)`.
 
 import { ask } from "./api.js";
-import { forget, format, read, settle } from "./address.js";
+import { cancelPending, format, read, flush } from "./address.js";
 import { h, notice, title } from "./dom.js";
 
 const can = (ability) => (run) => run.capabilities.includes(ability);
@@ -20,7 +20,7 @@ let leaving = new AbortController();
 
 /** Stop the current view, with its pending changes of the address; returns the signal of the next view. */
 function leave() {
-  forget();
+  cancelPending();
   leaving.abort();
   leaving = new AbortController();
   return leaving.signal;
@@ -28,13 +28,13 @@ function leave() {
 
 async function open(runs, signal) {
   const main = document.getElementById("main");
-  const asked = read();
-  const short = runs.find((run) => run.id === asked.run) ?? runs[0];
+  const requested = read();
+  const short = runs.find((run) => run.id === requested.run) ?? runs[0];
   try {
     const run = await describe(short, signal);
     const views = Object.keys(VIEWS).filter((view) => VIEWS[view](run, runs));
-    const view = views.includes(asked.view) ? asked.view : views[0];
-    const address = asked.run === short.id || !asked.run ? asked : { do: {} };
+    const view = views.includes(requested.view) ? requested.view : views[0];
+    const address = requested.run === short.id || !requested.run ? requested : { do: {} };
     history.replaceState(null, "", format({ ...address, view, run: run.id }));
     drawFrame(runs, run, views, view);
     main.setAttribute("aria-busy", "true");
@@ -44,7 +44,7 @@ async function open(runs, signal) {
     if (signal.aborted) return;
     main.replaceChildren(root);
     main.setAttribute("aria-busy", "false");
-    if (asked.run && asked.run !== short.id) notice("The run in this link is not served here. Another one is shown.");
+    if (requested.run && requested.run !== short.id) notice("The run in this link is not served here. Another one is shown.");
   } catch (error) {
     if (!signal.aborted) fail(error);
   }
@@ -56,7 +56,7 @@ async function describe(short, signal) {
     return await ask(`runs/${encodeURIComponent(short.id)}`, { signal });
   } catch (error) {
     if (error.status !== 404) throw error;
-    return { ...short, closed: error.message, capabilities: [], concepts: [], actions: [], latent_count: null, graph: null, true_graph: null, recipe: "" };
+    return { ...short, loadError: error.message, capabilities: [], concepts: [], actions: [], latent_count: null, graph: null, true_graph: null, recipe: "" };
   }
 }
 
@@ -66,22 +66,22 @@ function drawFrame(runs, run, views, view) {
   select.replaceChildren(...options);
   select.value = run.id;
   select.disabled = runs.length < 2;
-  const held = document.activeElement?.closest("#tabs");
+  const focused = document.activeElement?.closest("#tabs");
   const links = views.map((name) => {
     const current = name === view ? "page" : null;
     const link = h("a", { href: format({ view: name, run: run.id }), "aria-current": current, onclick: keep }, title(name));
     // The image and its intervention are kept in the next view.
     function keep() {
-      settle();
-      const { image, do: doing } = read();
-      link.href = format({ view: name, run: run.id, image, do: doing });
+      flush();
+      const { image, do: intervention } = read();
+      link.href = format({ view: name, run: run.id, image, do: intervention });
     }
     return h("li", {}, link);
   });
   document.getElementById("tabs").replaceChildren(...links);
   const here = document.querySelector("#tabs [aria-current]");
   here?.scrollIntoView({ block: "nearest", inline: "center" });
-  if (held) here?.focus();
+  if (focused) here?.focus();
   document.title = `${title(view)} · ${run.name} · ${TITLE}`;
 }
 

@@ -69,6 +69,7 @@ export function chart(name) {
 /** As many digits as neighbouring ticks need to differ. */
 function tick(value, span) {
   const size = Math.max(Math.abs(value), span);
+  if (size < 1e-4) return value.toExponential(0).replaceAll("-", "−");
   if (size >= 1e4) return `${(value / 1000).toFixed(span < 2000 ? 1 : 0)}k`.replace("-", "−");
   return value.toFixed(Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(span))))).replace("-", "−");
 }

@@ -98,13 +98,13 @@ export function diagram({ nodes, edges }, { labels = {}, weights = false, onpick
     const { d, tip, point } = paths[i];
     const strength = 1.4 + 2.6 * (Math.abs(edge.weight ?? 1) / heaviest);
     const [x, y] = numbers[i];
-    const scissors = s("g", { class: "scissors", transform: `translate(${point(REMOVAL_MARK)})` },
+    const removal = s("g", { class: "removal", transform: `translate(${point(REMOVAL_MARK)})` },
       s("circle", { r: 11 }), s("path", { d: "M-5-5L5 5M5-5L-5 5" }));
     const text = weights && s("g", { class: "weight", transform: `translate(${x} ${y})` },
       s("rect", { x: -LABEL.width / 2, y: -LABEL.height / 2, width: LABEL.width, height: LABEL.height, rx: 4 }), s("text", { y: 4 }, edgeText(edge)));
     const group = s("g", { class: `edge ${edge.kind ?? ""}`, "data-edge": `${edge.source}>${edge.target}` },
       s("path", { class: "line", d, "--strength": strength, "--confidence": edge.confidence ?? 1 }),
-      s("path", { class: "head", d: `M${tip[0] - 5.5} ${tip[1] - 9}h11L${tip[0]} ${tip[1]}z` }), scissors);
+      s("path", { class: "head", d: `M${tip[0] - 5.5} ${tip[1] - 9}h11L${tip[0]} ${tip[1]}z` }), removal);
     return { edge, group, text };
   });
   const boxes = nodes.map((node) => {
@@ -123,7 +123,7 @@ export function diagram({ nodes, edges }, { labels = {}, weights = false, onpick
     const isRemoved = ({ source, target }) => removed.some(([a, b]) => a === source && b === target);
     for (const { edge, group } of lines) {
       group.classList.toggle("removed", isRemoved(edge));
-      group.classList.toggle("lit", !isRemoved(edge) && affected.includes(edge.target) && (set.includes(edge.source) || affected.includes(edge.source)));
+      group.classList.toggle("affected", !isRemoved(edge) && affected.includes(edge.target) && (set.includes(edge.source) || affected.includes(edge.source)));
     }
     for (const { node, group, value } of boxes) {
       group.classList.toggle("set", set.includes(node));

@@ -14,7 +14,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** An HTML element: h("button", {class: "quiet", onclick: act}, "Reset"). */
+/** An HTML element: h("button", {class: "muted", onclick: act}, "Reset"). */
 export function h(name, attributes = {}, ...children) {
   return fill(document.createElement(name), attributes, children);
 }
@@ -45,13 +45,13 @@ export function short(value, digits = 3) {
 }
 
 /** One sentence on what a view does; its heading is for screen readers. */
-export const lead = (name, text) => h("header", { class: "lead" }, h("h1", { class: "unseen" }, name), h("p", { class: "quiet" }, text));
+export const lead = (name, text) => h("header", { class: "lead" }, h("h1", { class: "visually-hidden" }, name), h("p", { class: "muted" }, text));
 
-let speaking;
+let announcing;
 /** Announce a text to screen readers, half a second after the last change. */
-export function speak(text) {
-  clearTimeout(speaking);
-  speaking = setTimeout(() => (document.getElementById("spoken").textContent = text), 500);
+export function announce(text) {
+  clearTimeout(announcing);
+  announcing = setTimeout(() => (document.getElementById("announcer").textContent = text), 500);
 }
 
 let noticed;

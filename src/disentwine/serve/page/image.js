@@ -3,11 +3,11 @@
 import { h } from "./dom.js";
 
 /** A figure with a caption; `show(url, alt, note)` changes its image, null shows a blank. */
-export function picture(caption, { class: kind = "", shape } = {}) {
+export function imageFigure(caption, { class: kind = "", shape } = {}) {
   const note = h("span", { class: "note" });
   const blank = h("div", { class: "blank" });
   const frame = h("div", { class: "frame", "--ratio": shape ? `${shape[1]} / ${shape[0]}` : "1" }, blank);
-  const element = h("figure", { class: `picture ${kind}` }, frame, h("figcaption", {}, h("b", {}, caption), note));
+  const element = h("figure", { class: `image ${kind}` }, frame, h("figcaption", {}, h("b", {}, caption), note));
   let latest = 0;
   let shown = null;
 

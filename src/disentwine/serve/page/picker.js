@@ -7,8 +7,8 @@ const COUNT = 24;
 const uploads = new Map(); // run -> thumbnails of this visit
 let groups = 0;
 
-/** Whether the image of a link is available; uploads are kept for a limited time only. */
-async function stillThere(run, image, signal, strip) {
+/** Whether the image of a link is available; uploads are stored for a limited time only. */
+async function isAvailable(run, image, signal, strip) {
   if (!image || [...strip.querySelectorAll("input")].some(({ value }) => value === image)) return Boolean(image);
   try {
     await ask(`runs/${run.id}/images/${encodeURIComponent(image)}`, { signal });
@@ -22,18 +22,18 @@ async function stillThere(run, image, signal, strip) {
 /** A strip of thumbnails; `onpick(image)` is called for each choice, including the first. */
 export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
   const name = `image-${++groups}`;
-  const own = uploads.get(run.id) ?? uploads.set(run.id, []).get(run.id);
+  const uploaded = uploads.get(run.id) ?? uploads.set(run.id, []).get(run.id);
   const strip = h("div", { class: "strip", role: "radiogroup", "aria-label": label });
-  const file = h("input", { type: "file", accept: "image/png,image/jpeg", class: "unseen" });
+  const file = h("input", { type: "file", accept: "image/png,image/jpeg", class: "visually-hidden" });
   const tile = h("label", { class: "tile", title: "PNG or JPEG; drag and drop works too" }, file, h("span", {}, "Upload image"));
   const more = button("More", load, { class: "tile" });
-  const none = run.examples === 0 && h("p", { class: "quiet" }, `No test images are available: upload an image. ${run.unavailable}`);
+  const none = run.examples === 0 && h("p", { class: "muted" }, `No test images are available: upload an image. ${run.unavailable}`);
   const element = h("div", { class: "picker" }, tile, strip, none);
   strip.append(more);
 
   function thumbnail({ image, thumbnail }, kind = "example") {
-    const radio = h("input", { type: "radio", name, value: image, class: "unseen", onchange: () => onpick(image) });
-    const alt = kind === "own" ? "Uploaded image" : `Image ${image.replace(/^t-/, "")}`;
+    const radio = h("input", { type: "radio", name, value: image, class: "visually-hidden", onchange: () => onpick(image) });
+    const alt = kind === "upload" ? "Uploaded image" : `Image ${image.replace(/^t-/, "")}`;
     return h("label", { class: "thumbnail" }, radio, h("img", { src: thumbnail, alt, title: alt }));
   }
 
@@ -59,20 +59,20 @@ export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
     if (radio) strip.scrollLeft = radio.parentElement.offsetLeft - strip.offsetLeft - strip.clientWidth / 2 + 28;
   }
 
-  async function take(file) {
+  async function addUpload(file) {
     if (!file) return;
     try {
-      const kept = await upload(run.id, file, signal);
-      own.unshift(kept);
-      document.dispatchEvent(new CustomEvent("upload", { detail: { run: run.id, kept } }));
-      choose(kept.image);
-      onpick(kept.image);
+      const stored = await upload(run.id, file, signal);
+      uploaded.unshift(stored);
+      document.dispatchEvent(new CustomEvent("upload", { detail: { run: run.id, stored } }));
+      choose(stored.image);
+      onpick(stored.image);
     } catch (error) {
       if (!signal.aborted) notice(error.message);
     }
   }
 
-  file.addEventListener("change", () => take(file.files[0]).then(() => (file.value = "")));
+  file.addEventListener("change", () => addUpload(file.files[0]).then(() => (file.value = "")));
   element.addEventListener("dragover", (event) => {
     event.preventDefault();
     element.classList.add("over");
@@ -81,15 +81,15 @@ export async function picker({ run, chosen, onpick, signal, label = "Image" }) {
   element.addEventListener("drop", (event) => {
     event.preventDefault();
     element.classList.remove("over");
-    take(event.dataTransfer.files[0]);
+    addUpload(event.dataTransfer.files[0]);
   });
 
   // Every strip of the run shows an upload.
-  document.addEventListener("upload", ({ detail }) => detail.run === run.id && strip.prepend(thumbnail(detail.kept, "own")), { signal });
+  document.addEventListener("upload", ({ detail }) => detail.run === run.id && strip.prepend(thumbnail(detail.stored, "upload")), { signal });
 
-  strip.prepend(...own.map((kept) => thumbnail(kept, "own")));
+  strip.prepend(...uploaded.map((stored) => thumbnail(stored, "upload")));
   await load();
-  const first = (await stillThere(run, chosen, signal, strip)) ? chosen : strip.querySelector("input")?.value;
+  const first = (await isAvailable(run, chosen, signal, strip)) ? chosen : strip.querySelector("input")?.value;
   if (first) {
     choose(first);
     onpick(first);

@@ -3,7 +3,7 @@
 import { button, h, short, title } from "./dom.js";
 
 const STEPS = 200;
-const BEYOND = 0.06; // how far a slider extends beyond the training range, as a share of it
+const BEYOND = 0.06; // extension of a slider beyond the training range, as a fraction of it
 
 /** A round step: 1, 2 or 5 times a power of ten. */
 export function roundStep(span, steps = STEPS) {
@@ -29,7 +29,7 @@ export function scaleOf({ low, high, step, kind, values = [] }) {
 }
 
 /** A value of a concept as text: the name of a category, or a short number. */
-export function written({ values = [] } = {}, value) {
+export function formatValue({ values = [] } = {}, value) {
   return value === null || value === undefined || !values.length ? short(value) : values[nearest(values, value)];
 }
 
@@ -62,15 +62,15 @@ function row(concept, onset, rangeName, undo) {
   const number = concept.values?.length
     ? h("select", { "aria-label": `${label}, by name` }, concept.values.map((text, i) => h("option", { value: i }, text)))
     : h("input", { type: "number", step: "any", "aria-label": `${label}, as a number` });
-  const own = h("span", { class: "own", hidden: true });
+  const inferredMark = h("span", { class: "inferred", hidden: true });
   const about = h("span", { class: "about", id: `${id}-about` });
-  const back = button(undo, release, { class: "back", "aria-label": `${undo} on ${label}`, hidden: true });
+  const undoButton = button(undo, removeValue, { class: "undo", "aria-label": `${undo} on ${label}`, hidden: true });
   const band = h("span", { class: "band" });
-  const track = h("div", { class: "track", "--low": share(low), "--high": share(high) }, band, own, range);
+  const track = h("div", { class: "track", "--low": share(low), "--high": share(high) }, band, inferredMark, range);
   const heading = h("div", { class: "heading" }, h("label", { for: id }, label), h("span", { class: "entry" }, number, h("span", { class: "unit" }, unit)));
-  const element = h("div", { class: "slider", "data-concept": name }, heading, track, h("div", { class: "below" }, about, back));
+  const element = h("div", { class: "slider", "data-concept": name }, heading, track, h("div", { class: "below" }, about, undoButton));
 
-  function release() {
+  function removeValue() {
     onset(name, undefined);
     range.focus(); // the button is about to be hidden
   }
@@ -86,11 +86,11 @@ function row(concept, onset, rangeName, undo) {
   function update(before, value, set, affected) {
     element.classList.toggle("set", set);
     element.classList.toggle("affected", affected);
-    back.hidden = !set;
-    own.hidden = before === undefined;
-    const trained = `${rangeName} ${scale.say(low)} to ${scale.say(high)}`;
+    undoButton.hidden = !set;
+    inferredMark.hidden = before === undefined;
+    const trained = concept.values?.length ? `${concept.values.length} categories` : `${rangeName} ${scale.say(low)} to ${scale.say(high)}`;
     about.textContent = before === undefined ? trained : `inferred ${scale.say(before)} · ${trained}`;
-    if (before !== undefined) track.style.setProperty("--own", share(before));
+    if (before !== undefined) track.style.setProperty("--inferred", share(before));
     current = value;
     if (value === undefined) return;
     range.value = value;

@@ -12,7 +12,7 @@ import numpy as np
 from disentwine import figures
 from disentwine.core.capabilities import AppliesActions
 from disentwine.figures.actions import confusion_matrix
-from disentwine.report.sections.actions import graphs_of, rollout_figure
+from disentwine.report.sections.actions import action_graphs_figure, rollout_figure
 from disentwine.runs.run import Run
 from disentwine.studies.figures import FigureFile, FigureFiles, draw_or_keep, existing
 from disentwine.studies.trial import TrialResult
@@ -61,7 +61,7 @@ def _draw_graphs(figure_file: FigureFile, loaded: Mapping[str, Run]) -> FigureFi
     model: Any = run.model
     test = run.dataset.split["test"]
     images = run.dataset.images[test[np.linspace(0, len(test) - 1, 64).astype(np.int64)]]
-    figures.save_figure(graphs_of(model, images), figure_file[1])
+    figures.save_figure(action_graphs_figure(model, images), figure_file[1])
     return [figure_file]
 
 

@@ -1,10 +1,10 @@
 // Compare: two runs on one image under the same intervention.
 
-import { format, read, remember, settle } from "../address.js";
+import { flush, format, read, updateAddress } from "../address.js";
 import { ask, newest, upload } from "../api.js";
-import { blobOf, button, h, lead, notice, short, speak } from "../dom.js";
+import { blobOf, button, h, lead, notice, short, announce } from "../dom.js";
 import { picker } from "../picker.js";
-import { picture } from "../image.js";
+import { imageFigure } from "../image.js";
 import { sliders } from "../sliders.js";
 
 export async function show(root, { run, runs, address, signal }) {
@@ -12,12 +12,12 @@ export async function show(root, { run, runs, address, signal }) {
   const alike = others.find((one) => one.data === run.data) ?? others[0];
   const other = await ask(`runs/${others.find((one) => one.id === address.other)?.id ?? alike.id}`, { signal });
   const shared = run.concepts.filter(({ name }) => other.concepts.some((concept) => concept.name === name));
-  let doing = Object.fromEntries(Object.entries(address.do).filter(([name]) => shared.some((concept) => concept.name === name)));
+  let intervention = Object.fromEntries(Object.entries(address.do).filter(([name]) => shared.some((concept) => concept.name === name)));
   let agreed = {}; // the last intervention that both runs have answered
   let latest = null; // the last answer of the first run
   let [requested, image] = [null, null];
-  const original = picture("Original", { shape: run.shape });
-  const truth = run.simulator && picture("Ground truth", { shape: run.shape });
+  const original = imageFigure("Original", { shape: run.shape });
+  const truth = run.simulator && imageFigure("Ground truth", { shape: run.shape });
   const controls = sliders(shared, { onset, legend: "Shared concepts" });
   const sides = [side(run, { answers: (answer) => first(answer) }), side(other, {})];
 
@@ -29,13 +29,13 @@ export async function show(root, { run, runs, address, signal }) {
 
   /** Set the sliders to the last answer. */
   function update() {
-    if (latest) controls.update({ before: latest.before, after: latest.after, set: doing, affected: latest.affected });
+    if (latest) controls.update({ before: latest.before, after: latest.after, set: intervention, affected: latest.affected });
   }
 
   /** One run: its counterfactual, the difference from the ground truth and the error; `same` is its id of the image. */
   function side(one, { answers }) {
-    const made = picture("Counterfactual", { shape: one.shape, class: "main" });
-    const difference = one.simulator && picture("Difference ×4", { shape: one.shape, class: "difference" });
+    const made = imageFigure("Counterfactual", { shape: one.shape, class: "main" });
+    const difference = one.simulator && imageFigure("Difference ×4", { shape: one.shape, class: "difference" });
     let [same, answered] = [null, null];
     const ask_ = newest(`runs/${one.id}/do`, {
       signal,
@@ -44,42 +44,42 @@ export async function show(root, { run, runs, address, signal }) {
         answered = body.do;
         if (sides.every((each) => each.answered === answered)) agreed = answered;
         answers?.(answer);
-        const words = answer.error ? `error ${short(answer.error.model, 2)}` : one.model;
-        await Promise.all([made.show(answer.image, `Counterfactual of ${one.name}`, words), difference && difference.show(answer.difference, "Difference between model and ground truth")]);
-        speak(`${one.name}: ${words}`);
+        const words = answer.error ? `error ${short(answer.error.model, 2)}` : "model";
+        await Promise.all([made.show(answer.image, `Counterfactual of ${one.name}`, words), difference && difference.show(answer.difference, "Difference between model and ground truth", answer.difference ? "" : "unknown")]);
+        announce(`${one.name}: ${words}`);
       },
       onerror: (error, body) => {
         notice(`${one.name}: ${error.message}`);
-        if (body.image !== same || body.do !== doing) return; // a newer request decides
-        if (!Object.keys(doing).length) return;
+        if (body.image !== same || body.do !== intervention) return; // a newer request decides
+        if (!Object.keys(intervention).length) return;
         // Both return to the last intervention that both have answered; if that is refused too, to none.
-        doing = agreed;
+        intervention = agreed;
         if (error.status) { // 0 if the server does not answer; then it is not asked again
           agreed = {};
           send();
         } else {
-          remember({ do: doing });
+          updateAddress({ do: intervention });
           update();
         }
       },
     });
     return {
-      element: h("section", { class: "panel", "aria-label": one.name }, h("h2", {}, one.name), h("p", { class: "quiet" }, `${one.model} on ${one.data}`),
-        h("div", { class: "pictures" }, made.element, difference ? difference.element : "")),
+      element: h("section", { class: "panel", "aria-label": one.name }, h("h2", {}, one.name), h("p", { class: "muted" }, `${one.model} on ${one.data}`),
+        h("div", { class: "images" }, made.element, difference ? difference.element : "")),
       get answered() { return answered; },
       use: (id) => ([same, answered] = [id, null]),
-      send: () => same && ask_({ image: same, do: doing }),
+      send: () => same && ask_({ image: same, do: intervention }),
     };
   }
 
   function onset(name, value) {
-    const { [name]: _, ...others } = doing;
-    doing = value === undefined ? others : { ...others, [name]: value };
+    const { [name]: _, ...others } = intervention;
+    intervention = value === undefined ? others : { ...others, [name]: value };
     send();
   }
 
   function send() {
-    remember({ do: doing, image, other: other.id });
+    updateAddress({ do: intervention, image, other: other.id });
     sides.forEach((one) => one.send());
   }
 
@@ -108,13 +108,13 @@ export async function show(root, { run, runs, address, signal }) {
     others.map((one) => h("option", { value: one.id }, `${one.name} (${one.model}, ${one.data})`)));
   select.value = other.id;
   function change() {
-    settle();
+    flush();
     location.hash = format({ ...read(), other: select.value });
   }
   const images = await picker({ run, chosen: address.image, signal, onpick: choose });
   root.append(lead("Compare", "Two models, the same image and the same intervention."),
     h("section", { class: "choose" }, images.element),
-    h("section", { class: "side panel" }, h("div", { class: "pictures small" }, original.element, truth ? truth.element : ""), controls.element,
-      h("div", { class: "tools" }, button("Reset", () => { doing = {}; send(); }), h("label", {}, "with ", select))),
+    h("section", { class: "side panel" }, h("div", { class: "images" }, original.element, truth ? truth.element : ""), controls.element,
+      h("div", { class: "tools" }, button("Reset", () => { intervention = {}; send(); }), h("label", {}, "Other run ", select))),
     ...sides.map((one) => one.element));
 }

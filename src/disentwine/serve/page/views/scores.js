@@ -20,9 +20,9 @@ export async function show(root, { run, signal }) {
   });
   const heads = [["Score"], ["Value", "number"], ["Noise floor", "number"], ["0 to 1"], ["Images", "number"]];
   root.append(h("section", { class: "panel wide" },
-    h("p", { class: "quiet" }, "Noise floor: the chance level (score with shuffled latents) where larger is better, the lowest reachable value where smaller is better."),
+    h("p", { class: "muted" }, "Noise floor: the chance level (score with shuffled latents) where larger is better, the lowest reachable value where smaller is better."),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of scores" },
-      h("table", {}, h("caption", { class: "unseen" }, `Scores of ${run.name}`),
+      h("table", {}, h("caption", { class: "visually-hidden" }, `Scores of ${run.name}`),
         h("thead", {}, h("tr", {}, heads.map(([text, kind]) => h("th", { scope: "col", class: kind ?? null }, text)))), h("tbody", {}, rows)))));
 }
 

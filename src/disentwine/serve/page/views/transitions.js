@@ -1,10 +1,10 @@
 // Transitions: apply actions to an image, or infer the action between two images.
 
-import { joined, parted, remember } from "../address.js";
+import { decodeList, encodeList, updateAddress } from "../address.js";
 import { ask, upload } from "../api.js";
-import { blobOf, button, h, lead, notice, speak, title } from "../dom.js";
+import { blobOf, button, h, lead, notice, announce, title } from "../dom.js";
 import { picker } from "../picker.js";
-import { decoded, picture } from "../image.js";
+import { decoded, imageFigure } from "../image.js";
 
 const MOST = 20;
 const MOST_LISTED = 8;
@@ -12,74 +12,74 @@ const MOST_LISTED = 8;
 export async function show(root, { run, address, signal }) {
   const { shape } = run;
   const labels = new Map(run.actions.map(({ id, label }) => [String(id), label.replace("-", "−")]));
-  const now = picture("After actions", { shape, class: "main" });
-  const rebuilt = picture("Reconstruction", { shape });
-  const truth = picture("Ground truth", { shape });
+  const now = imageFigure("After actions", { shape, class: "main" });
+  const rebuilt = imageFigure("Reconstruction", { shape });
+  const truth = imageFigure("Ground truth", { shape });
   const history = h("ol", { class: "frames history" });
   let [requested, image] = [null, null];
   let start = null;
-  let pressed = parted(address.actions).filter((id) => labels.has(id)).slice(0, MOST);
+  let applied = decodeList(address.actions).filter((id) => labels.has(id)).slice(0, MOST);
   let shown = null; // the last answer: image, actions, and decoded images from the start on
-  let asked = {}; // the newest retrieval request
+  let currentQuery = {}; // the newest retrieval request
   let turn = 0;
 
   const ids = new Map(run.actions.map(({ id }) => [String(id), id]));
   const actions = run.actions.map(({ id }) => button(title(labels.get(String(id))), () => press(String(id)), { class: "action" }));
-  const undo = button("Undo", () => { pressed = pressed.slice(0, -1); act(); });
-  const reset = button("Reset", () => { pressed = []; act(); });
-  const guess = button("Infer the last action", () => retrieveLast());
+  const undo = button("Undo", () => { applied = applied.slice(0, -1); applyActions(); });
+  const reset = button("Reset", () => { applied = []; applyActions(); });
+  const inferButton = button("Infer the last action", () => retrieveLast());
   const answer = h("div", { class: "bars", "aria-live": "polite" });
 
   function press(id) {
-    if (pressed.length >= MOST) return notice(`At most ${MOST} actions: undo some or reset.`);
-    pressed = [...pressed, id];
-    act();
+    if (applied.length >= MOST) return notice(`At most ${MOST} actions: undo some or reset.`);
+    applied = [...applied, id];
+    applyActions();
   }
 
   function enable() {
-    const waiting = shown?.image !== image || shown?.pressed !== pressed;
+    const waiting = shown?.image !== image || shown?.applied !== applied;
     for (const one of actions) one.disabled = !image;
-    const none = !image || !pressed.length;
-    [undo.disabled, reset.disabled, guess.disabled] = [none, none, none || waiting];
+    const none = !image || !applied.length;
+    [undo.disabled, reset.disabled, inferButton.disabled] = [none, none, none || waiting];
   }
 
-  async function act() {
+  async function applyActions() {
     const mine = ++turn;
-    remember({ image, actions: joined(pressed) });
+    updateAddress({ image, actions: encodeList(applied) });
     enable();
-    if (asked.last) question();
+    if (currentQuery.last) newQuery();
     try {
-      const done = pressed.map((id) => ids.get(id));
+      const done = applied.map((id) => ids.get(id));
       const found = done.length ? await ask(`runs/${run.id}/apply`, { body: { image, actions: done }, signal }) : { images: [], truths: null, valid_steps: null };
       if (mine !== turn) return;
-      const outside = found.valid_steps !== null && pressed.length > found.valid_steps;
-      const real = pressed.length ? found.truths?.at(-1) ?? null : image.startsWith("t-") ? start : null;
-      shown = { image, pressed, steps: [start, ...found.images], real, outside };
+      const outside = found.valid_steps !== null && applied.length > found.valid_steps;
+      const real = applied.length ? found.truths?.at(-1) ?? null : image.startsWith("t-") ? start : null;
+      shown = { image, applied, steps: [start, ...found.images], real, outside };
       enable();
       await draw(mine);
     } catch (error) {
       if (signal.aborted || mine !== turn) return;
       notice(error.message);
-      takeBack();
+      revert();
     }
   }
 
   /** Show the last answer, unless another action was applied since. */
   async function draw(mine) {
-    const last = pressed.length ? labels.get(pressed.at(-1)) : "no action";
-    await now.show(shown.steps.at(-1), `After ${last}`, pressed.length ? `after ${last}` : "start image");
+    const last = applied.length ? labels.get(applied.at(-1)) : "no action";
+    await now.show(shown.steps.at(-1), `After ${last}`, applied.length ? `after ${last}` : "start image");
     if (mine !== turn) return;
     await truth.show(shown.real, "Image in the data", shown.real ? "from the data" : shown.outside ? "outside the value range" : "not in the data");
     await drawHistory(mine);
-    if (mine === turn && pressed.length) speak(`${last}: step ${pressed.length}.`);
+    if (mine === turn && applied.length) announce(`${last}: step ${applied.length}.`);
   }
 
   /** Return to the actions of the last answer, or to none if the image has changed since. */
-  function takeBack() {
-    const other = shown?.image !== image && pressed.length > 0;
-    pressed = shown?.image === image ? shown.pressed : [];
-    if (other) return act();
-    remember({ image, actions: joined(pressed) });
+  function revert() {
+    const other = shown?.image !== image && applied.length > 0;
+    applied = shown?.image === image ? shown.applied : [];
+    if (other) return applyActions();
+    updateAddress({ image, actions: encodeList(applied) });
     enable();
     if (shown?.image === image) draw(turn); // the answer may not have been shown yet
   }
@@ -88,24 +88,24 @@ export async function show(root, { run, address, signal }) {
     const images = await Promise.all(shown.steps.map((url) => decoded(url)));
     if (mine !== turn) return;
     history.replaceChildren(...images.map((one, i) => {
-      const label = i ? title(labels.get(pressed[i - 1])) : "Start";
-      return h("li", {}, button(one, () => { pressed = pressed.slice(0, i); act(); }, { "aria-label": `Back to step ${i}, ${label}` }), h("span", {}, label));
+      const label = i ? title(labels.get(applied[i - 1])) : "Start";
+      return h("li", {}, button(one, () => { applied = applied.slice(0, i); applyActions(); }, { "aria-label": `Back to step ${i}, ${label}` }), h("span", {}, label));
     }));
     history.scrollLeft = history.scrollWidth;
   }
 
   /** A new retrieval request: answers to earlier ones are no longer shown. */
-  function question(about = {}) {
+  function newQuery(about = {}) {
     answer.replaceChildren();
-    return (asked = about);
+    return (currentQuery = about);
   }
 
   async function retrieveLast() {
-    const [from, to] = [pressed.length - 1, pressed.length].map((i) => (i ? `step ${i}` : "the start image"));
-    const mine = question({ last: true, words: `From ${from} to ${to}, as decoded by the model:` });
+    const [from, to] = [applied.length - 1, applied.length].map((i) => (i ? `step ${i}` : "the start image"));
+    const mine = newQuery({ last: true, words: `From ${from} to ${to}, as decoded by the model:` });
     try {
-      const kept = await Promise.all(shown.steps.slice(-2).map((url) => upload(run.id, blobOf(url), signal)));
-      await retrieve(kept[0].image, kept[1].image, mine);
+      const stored = await Promise.all(shown.steps.slice(-2).map((url) => upload(run.id, blobOf(url), signal)));
+      await retrieve(stored[0].image, stored[1].image, mine);
     } catch (error) {
       if (!signal.aborted) notice(error.message);
     }
@@ -114,10 +114,10 @@ export async function show(root, { run, address, signal }) {
   async function retrieve(before, after, mine) {
     try {
       const found = await ask(`runs/${run.id}/retrieve`, { body: { before, after }, signal });
-      if (mine !== asked) return;
+      if (mine !== currentQuery) return;
       const rest = found.actions.length - MOST_LISTED;
-      answer.replaceChildren(h("p", { class: "quiet" }, mine.words), ...found.actions.slice(0, MOST_LISTED).map(({ id, label, probability }) => bar(title(labels.get(String(id)) ?? label), probability ?? 0)),
-        rest > 0 ? h("p", { class: "quiet" }, `${rest} others are less likely.`) : "");
+      answer.replaceChildren(h("p", { class: "muted" }, mine.words), ...found.actions.slice(0, MOST_LISTED).map(({ id, label, probability }) => bar(title(labels.get(String(id)) ?? label), probability ?? 0)),
+        rest > 0 ? h("p", { class: "muted" }, `${rest} others are less likely.`) : "");
     } catch (error) {
       if (!signal.aborted) notice(error.message);
     }
@@ -126,12 +126,12 @@ export async function show(root, { run, address, signal }) {
   async function choose(chosen) {
     requested = chosen;
     try {
-      const facts = await ask(`runs/${run.id}/images/${encodeURIComponent(chosen)}`, { signal });
+      const details = await ask(`runs/${run.id}/images/${encodeURIComponent(chosen)}`, { signal });
       if (requested !== chosen) return;
       image = chosen;
-      start = facts.original;
-      rebuilt.show(facts.reconstruction, "Reconstruction of the start image", "start image");
-      await act();
+      start = details.original;
+      rebuilt.show(details.reconstruction, "Reconstruction of the start image", "start image");
+      await applyActions();
     } catch (error) {
       if (!signal.aborted) notice(error.message);
     }
@@ -142,7 +142,7 @@ export async function show(root, { run, address, signal }) {
   let ready = false; // strips choose their first image themselves, which is no request yet
   const pick = (slot) => (chosen) => {
     pair[slot] = chosen;
-    if (ready && pair.before && pair.after) retrieve(pair.before, pair.after, question({ words: "Between the two images above:" }));
+    if (ready && pair.before && pair.after) retrieve(pair.before, pair.after, newQuery({ words: "Between the two images above:" }));
   };
   const images = await picker({ run, chosen: address.image, signal, onpick: choose, label: "Start image" });
   const before = await picker({ run, signal, onpick: pick("before"), label: "Before" });
@@ -151,13 +151,13 @@ export async function show(root, { run, address, signal }) {
   root.append(
     lead("Transitions", "Apply actions to an image, or infer the action between two images."),
     h("section", { class: "choose" }, images.element),
-    h("section", { class: "stage trio panel", "aria-label": "Images" }, h("div", { class: "pictures" }, rebuilt.element, now.element, truth.element)),
+    h("section", { class: "stage trio panel", "aria-label": "Images" }, h("div", { class: "images" }, rebuilt.element, now.element, truth.element)),
     h("section", { class: "side panel" }, h("h2", {}, "Apply an action"), h("div", { class: "actions" }, actions), h("div", { class: "tools" }, undo, reset)),
-    h("section", { class: "film panel", "aria-label": "History" }, h("h2", {}, "History"), history),
-    h("section", { class: "asked panel" },
+    h("section", { class: "sequence panel", "aria-label": "History" }, h("h2", {}, "History"), history),
+    h("section", { class: "retrieval panel" },
       h("h2", {}, "Action retrieval"),
-      h("p", { class: "quiet" }, "Choose two images, or use the last step above. The model assumes that one of its actions turns the first image into the second; for any other pair the answer is meaningless."),
-      h("div", {}, h("h3", {}, "Before"), before.element), h("div", {}, h("h3", {}, "After"), after.element), h("div", { class: "tools" }, guess), answer));
+      h("p", { class: "muted" }, "Choose two images, or use the last step above. The model assumes that one of its actions turns the first image into the second; for any other pair the answer is meaningless."),
+      h("div", {}, h("h3", {}, "Before"), before.element), h("div", {}, h("h3", {}, "After"), after.element), h("div", { class: "tools" }, inferButton), answer));
 }
 
 function bar(label, probability) {

@@ -3,20 +3,20 @@
 import { newest } from "./api.js";
 import { button, h, notice, title } from "./dom.js";
 import { decoded } from "./image.js";
-import { written } from "./sliders.js";
+import { formatValue } from "./sliders.js";
 
 const COUNT = 9;
 const REST = 250; // milliseconds without a change before a sweep is requested
 
-export function film(run, { signal, chosen, onpick, onconcept }) {
+export function sweepStrip(run, { signal, chosen, onpick, onconcept }) {
   const options = run.concepts.map(({ name, label }) => h("option", { value: name }, title(label ?? name)));
-  const select = h("select", { id: "film" }, options);
+  const select = h("select", { id: "sweep" }, options);
   if (run.concepts.some(({ name }) => name === chosen)) select.value = chosen;
   const frames = h("ol", { class: "frames" });
-  const heading = h("h2", {}, h("label", { for: "film" }, "Sweep"), select);
-  const below = h("p", { class: "quiet", hidden: true }, "Above: model. Below: ground truth. Click an image to set its value.");
-  const element = h("section", { class: "film panel", "aria-label": "Sweep" }, heading, frames, below);
-  let [image, doing, later, key] = [null, {}, 0, ""];
+  const heading = h("h2", {}, h("label", { for: "sweep" }, "Sweep"), select);
+  const below = h("p", { class: "muted", hidden: true }, "Above: model. Below: ground truth. Click an image to set its value.");
+  const element = h("section", { class: "sequence panel", "aria-label": "Sweep" }, heading, frames, below);
+  let [image, intervention, later, key] = [null, {}, 0, ""];
 
   const sweep = newest(`runs/${run.id}/sweep`, {
     signal,
@@ -26,9 +26,9 @@ export function film(run, { signal, chosen, onpick, onconcept }) {
       const true_ = await Promise.all((truths ?? []).map((url) => decoded(url, "Ground truth")));
       if (concept !== select.value) return;
       frames.replaceChildren(...values.map((value, i) => {
-        const words = `${written(swept, value)} ${swept.unit ?? ""}`.trim();
+        const words = `${formatValue(swept, value)} ${swept.unit ?? ""}`.trim();
         const set = button([images[i], true_[i] ?? ""], () => onpick(concept, value), { "aria-label": `Set ${title(concept)} to ${words}` });
-        return h("li", {}, set, h("span", {}, written(swept, value)));
+        return h("li", {}, set, h("span", {}, formatValue(swept, value)));
       }));
       below.hidden = !true_.length;
     },
@@ -39,14 +39,14 @@ export function film(run, { signal, chosen, onpick, onconcept }) {
   });
 
   function send() {
-    const { [select.value]: _, ...others } = doing;
+    const { [select.value]: _, ...others } = intervention;
     sweep({ image, concept: select.value, do: others, count: COUNT });
   }
 
   function update(nextImage, nextDo) {
-    [image, doing] = [nextImage, nextDo];
+    [image, intervention] = [nextImage, nextDo];
     // Changing the swept concept itself does not change the sweep.
-    const { [select.value]: _, ...others } = doing;
+    const { [select.value]: _, ...others } = intervention;
     const next = JSON.stringify([image, select.value, others]);
     if (!image || next === key) return;
     key = next;
@@ -56,7 +56,7 @@ export function film(run, { signal, chosen, onpick, onconcept }) {
 
   select.addEventListener("change", () => {
     onconcept(select.value);
-    update(image, doing);
+    update(image, intervention);
   });
   return { element, update };
 }
