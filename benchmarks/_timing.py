@@ -36,7 +36,7 @@ def usual_update(
     loader = DataLoader(
         TensorDataset(images), batch_size=batch, shuffle=True, num_workers=2, drop_last=drop_last
     )
-    optimiser = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     batches: Any = iter(())
 
     def update() -> None:
@@ -47,9 +47,9 @@ def usual_update(
             batches = iter(loader)
             (x,) = next(batches)
         loss = model.loss(Batch(x, torch.zeros(len(x), 0))).total
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         loss.item()
 
     return update

@@ -1,9 +1,9 @@
-"""How much weight decay each system of the study `ladder` wants on OMNIGLOT, by validation images.
+"""Best weight decay of each system of the study `ladder` on OMNIGLOT, by validation images.
 
     python benchmarks/decay.py --jobs 2
 
-Five layers, one seed, as many updates as in the study, in the study's run folders: what is finished is read,
-and what is chosen need not be trained again there. Test images are not looked at.
+Five layers, one seed, as many updates as in the study. Runs are in the study's folders: finished ones are
+read, and the study reuses those of the chosen weight decay. Test images are not used.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ of the cup are also compared alone, since e affects only the columns to their ri
 
 from __future__ import annotations
 
+import argparse
 import os
 import time
 from pathlib import Path
@@ -25,13 +26,19 @@ from disentwine.core.types import UInt8Array
 from disentwine.data.synthetic.flow import Flow, render
 from disentwine.data.synthetic.pendulum import Pendulum
 
-Drawn = TypeVar("Drawn", Pendulum, Flow)
+Rendered = TypeVar("Rendered", Pendulum, Flow)
 
 NOISE = np.arange(0.010, 0.037, 0.002)
-EVERY = 10  # a tenth of the published Flow images, as each needs dozens of drawings
+EVERY = 10
+"""A tenth of the published Flow images: each is compared with dozens of renderings."""
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--every", type=int, default=EVERY, help="every n-th Flow image")
+    every = parser.parse_args().every
     pendulum, flow = timed(Pendulum), timed(Flow)
     folder = Path(os.environ.get("DISENTWINE_DATA", "")) / "causalvae"
     if not folder.is_dir():
@@ -40,13 +47,13 @@ def main() -> None:
     with np.load(folder / "pendulum_96x96.npz", allow_pickle=False) as authors:
         theirs = authors["images"]
     with np.load(folder / "flow_noise_96x96.npz", allow_pickle=False) as authors:
-        published, labels = authors["images"][::EVERY], authors["labels"][::EVERY]
+        published, labels = authors["images"][::every], authors["labels"][::every]
     cup = slice(0, 46)
     for snapped in (False, True):
         ours = Pendulum(pixel_snapping=True) if snapped else pendulum
-        nearest = nearest_drawings(flow, published, labels, pixel_snapping=snapped)
+        nearest = nearest_renderings(flow, published, labels, snapped=snapped)
         alone = difference(nearest[:, :, cup], published[:, :, cup])
-        how = "pixel_snapping" if snapped else "as drawn"
+        how = "pixel_snapping" if snapped else "default"
         print(f"Pendulum, {how}, mean difference: {difference(ours.images[:], theirs):.4f}")
         print(
             f"Flow, {how}, mean difference: {difference(nearest, published):.4f} "
@@ -54,18 +61,18 @@ def main() -> None:
         )
 
 
-def timed(dataset: type[Drawn]) -> Drawn:
-    """Draw it three times at 96 x 96 and print the seconds of the quickest and the slowest."""
+def timed(dataset: type[Rendered]) -> Rendered:
+    """Render a data set three times at 96 x 96 and print the least and the most seconds."""
     seconds = []
     for _ in range(3):
         start = time.perf_counter()
-        drawn = dataset()
+        rendered = dataset()
         seconds.append(time.perf_counter() - start)
     print(
-        f"{dataset.__name__}, seconds to draw {len(drawn):,} images: "
+        f"{dataset.__name__}, seconds to render {len(rendered):,} images: "
         f"{min(seconds):.2f} to {max(seconds):.2f}"
     )
-    return drawn
+    return rendered
 
 
 def difference(ours: UInt8Array, theirs: UInt8Array) -> float:
@@ -74,20 +81,20 @@ def difference(ours: UInt8Array, theirs: UInt8Array) -> float:
     return float(sum(_distance(ours[c], theirs[c]).sum() for c in chunks) / ours.size)
 
 
-def nearest_drawings(
+def nearest_renderings(
     flow: Flow, published: UInt8Array, labels: np.ndarray, *, snapped: bool
 ) -> UInt8Array:
-    """For each published image the nearest of our drawings that has its labels."""
+    """For each published image the nearest of our renderings with its labels."""
     r, h, hole, reach = flow.factors.T
     ours = np.stack([r * 30 + 0.5, h, reach * 10, hole * 3 + 0.5], axis=1).astype(int)
     nearest = np.empty_like(published)
     for k, (image, label) in enumerate(zip(published, labels, strict=True)):
         candidates = flow.factors[(ours == label).all(axis=1)]
         scenes = np.repeat(candidates, len(NOISE), axis=0)
-        drawn = render(
+        rendered = render(
             scenes, np.tile(NOISE, len(candidates)), image.shape[0], pixel_snapping=snapped
         )
-        nearest[k] = drawn[_distance(drawn, image).sum(axis=(1, 2, 3)).argmin()]
+        nearest[k] = rendered[_distance(rendered, image).sum(axis=(1, 2, 3)).argmin()]
     return nearest
 
 

@@ -58,16 +58,16 @@ def pairs_of_codes(model: CTVAE, dataset: Dataset, part: str, most: int) -> Pair
 def learn(model: CTVAE, layer: TransitionLayer, pairs: Pairs, *, updates: int) -> float:
     """Train a layer on pairs of codes; returns the CPU seconds."""
     x, y, action = pairs
-    optimiser = torch.optim.Adam(layer.parameters(), lr=RATE, fused=True)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=RATE, fused=True)
     start = time.process_time()
     for step in range(updates):
-        optimiser.param_groups[0]["lr"] = RATE + (LAST_RATE - RATE) * step / updates
+        optimizer.param_groups[0]["lr"] = RATE + (LAST_RATE - RATE) * step / updates
         rows = torch.randint(len(x), (BATCH,))
         log_p, _ = layer(model.look_up(x[rows]), model.table, action[rows, None])
         loss = negative_log_likelihood(log_p[:, 0], y[rows]).mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        optimizer.step()
     return time.process_time() - start
 
 

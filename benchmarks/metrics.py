@@ -23,7 +23,7 @@ METRICS = ("mig", "sap", "factor_vae", "dci")
 
 
 def grid_and_codes(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """A full grid of factors, and codes as a middling VAE has them."""
+    """A full grid of factors, and latents like those of a mediocre VAE."""
     rng = np.random.default_rng(seed)
     axes = np.meshgrid(*(np.arange(float(size)) for size in SIZES), indexing="ij")
     v = np.stack([axis.ravel() for axis in axes], axis=1)
@@ -58,7 +58,7 @@ def theirs(python: str, name: str, folder: Path) -> tuple[float, float]:
 
 
 def worker(name: str, folder: Path) -> None:
-    """Run one of disent's metrics on codes that are looked up by index."""
+    """Run one of disent's metrics on latents that are looked up by index."""
     import torch
     from disent import metrics
     from disent.dataset import DisentDataset

@@ -100,7 +100,7 @@ def timed(codes: Array, factors: Array, estimator: Estimator, threads: int) -> t
 
 
 def arrays(n: int) -> tuple[Array, Array]:
-    """Two continuous factors, one of ten values and one of two; codes that follow them by halves."""
+    """Two continuous factors, one of ten values and one of two, and each with noise as latents."""
     random = np.random.default_rng(0)
     continuous = random.normal(size=(n, 2))
     factors = np.column_stack([continuous, random.integers(0, 10, n), random.integers(0, 2, n)])
@@ -113,7 +113,7 @@ Pipes = tuple[IO[str], IO[str]]
 
 @contextlib.contextmanager
 def peer(python: str | None) -> Iterator[Pipes | None]:
-    """The pipes to minepy, which waits for its turns in a process of its own."""
+    """The pipes to minepy, which runs in a process of its own."""
     if python is None:
         yield None
         return

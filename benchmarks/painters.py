@@ -22,7 +22,7 @@ from rich.table import Table
 from sklearn.neighbors import NearestNeighbors
 
 from disentwine import LayeredCausalVAE, data
-from disentwine.evaluation.counterfactuals import draw_trials
+from disentwine.evaluation.counterfactuals import draw_interventions
 from disentwine.nn.layered_decoder import (
     ComponentKinds,
     EdgeDecoder,
@@ -45,7 +45,7 @@ NEAR = 0.05
 
 
 def train(model: LayeredCausalVAE, dataset: data.Dataset, kind: ComponentKinds, steps: int) -> None:
-    """A new decoder for the model, painters for concepts together being of a kind."""
+    """Train a new decoder for the model, with component decoders of these kinds for groups of concepts."""
     torch.manual_seed(0)
     start = model.decoder
     decoder = LayeredDecoder(
@@ -58,33 +58,33 @@ def train(model: LayeredCausalVAE, dataset: data.Dataset, kind: ComponentKinds, 
         decoder.background.copy_(start.background)
         decoder.group_masks.copy_(start.group_masks)
     model.decoder = decoder
-    optimiser = torch.optim.Adam(decoder.parameters(), lr=RATES[0], fused=True)
+    optimizer = torch.optim.Adam(decoder.parameters(), lr=RATES[0], fused=True)
     images = torch.from_numpy(dataset.images)
     labels = model.standardise(torch.tensor(dataset.factors, dtype=torch.float32))
     rng = np.random.default_rng(0)
     for step in range(steps):
-        optimiser.param_groups[0]["lr"] = float(np.interp(step, (0, steps), RATES))
+        optimizer.param_groups[0]["lr"] = float(np.interp(step, (0, steps), RATES))
         chosen = torch.from_numpy(rng.choice(dataset.split["train"], BATCH))
         x = images[chosen].permute(0, 3, 1, 2) / 255
         z = labels[chosen]
         loss = (decoder(z + NOISE * torch.randn_like(z)) - x).square().sum() / BATCH
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
 
 
 @torch.no_grad()
 def errors(model: LayeredCausalVAE, dataset: data.Dataset, effect: str) -> dict[str, float]:
-    """Mean square of a pixel: of the images as they are, and once the effect is set."""
-    trials = draw_trials([effect], dataset, dataset.split["validation"], seed=0)
-    factors = dataset.factors[trials.indices]
+    """Mean squared error of a pixel, of factual images and of counterfactual ones."""
+    interventions = draw_interventions([effect], dataset, dataset.split["validation"], seed=0)
+    factors = dataset.factors[interventions.indices]
     noise = getattr(dataset, "noise", None)
-    own = {} if noise is None else {"noise": noise[trials.indices]}
-    truth = dataset.simulate(factors, {effect: trials.values[effect]}, **own)
+    own = {} if noise is None else {"noise": noise[interventions.indices]}
+    truth = dataset.simulate(factors, {effect: interventions.values[effect]}, **own)
 
     def error(labels: np.ndarray, images: np.ndarray) -> np.ndarray:
-        painted = model.decode_latents(model.standardise(torch.tensor(labels, dtype=torch.float32)))
-        difference = painted.permute(0, 2, 3, 1).numpy() - images / 255
+        decoded = model.decode_latents(model.standardise(torch.tensor(labels, dtype=torch.float32)))
+        difference = decoded.permute(0, 2, 3, 1).numpy() - images / 255
         return np.square(difference).mean(axis=(1, 2, 3))
 
     train = dataset.factors[dataset.split["train"]]
@@ -96,7 +96,7 @@ def errors(model: LayeredCausalVAE, dataset: data.Dataset, effect: str) -> dict[
     near = seen.kneighbors(asked)[0][:, 0] <= NEAR
     after = error(truth.factors, truth.images)
     return {
-        "as_it_is": float(error(factors, dataset.images[trials.indices]).mean()),
+        "as_it_is": float(error(factors, dataset.images[interventions.indices]).mean()),
         "near": float(after[near].mean()),
         "far": float(after[~near].mean()),
         "far_images": int((~near).sum()),
@@ -115,9 +115,9 @@ def main() -> None:
     for name, effects in EFFECTS.items():
         dataset = {"pendulum": data.Pendulum, "flow": data.Flow}[name](size=64)
         model = LayeredCausalVAE.for_data(dataset)
-        for kind, painters in KINDS.items():
+        for kind, components in KINDS.items():
             start = time.process_time()
-            train(model, dataset, painters, arguments.steps)
+            train(model, dataset, components, arguments.steps)
             seconds = time.process_time() - start
             rows += [
                 {
@@ -129,7 +129,7 @@ def main() -> None:
                 }
                 for effect in effects
             ]
-    table = Table(*rows[0], title=f"{arguments.steps} updates, painted from true labels")
+    table = Table(*rows[0], title=f"{arguments.steps} updates, decoded from true labels")
     for row in rows:
         table.add_row(*(f"{v:.1e}" if isinstance(v, float) else str(v) for v in row.values()))
     Console().print(table)

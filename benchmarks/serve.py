@@ -26,12 +26,12 @@ from disentwine.serve.uploads import Uploads
 
 
 def angles(n: int) -> list[float]:
-    """Where a hand that drags a slider to and fro passes by."""
+    """Values of a slider that is dragged to and fro."""
     return (90 + 30 * np.sin(np.linspace(0, 20, n))).tolist()
 
 
 def over_http(run: Path, *, requests: int) -> dict[str, float]:
-    """Milliseconds of a slider's requests, the first one aside."""
+    """Milliseconds of a slider's requests, without the first."""
     server_times, round_trips = [], []
     with serving(run) as server:
         client = Client(server.port)
@@ -52,7 +52,7 @@ def over_http(run: Path, *, requests: int) -> dict[str, float]:
 
 
 def in_process(run: Path, *, threads: int, requests: int) -> tuple[float, float]:
-    """Median and 95th percentile of the milliseconds of an intervention, without the web."""
+    """Median and 95th percentile of the milliseconds of an intervention, without HTTP."""
     torch.set_num_threads(threads)
     (entry,) = RunRegistry([run]).runs.values()
     loaded_run = entry.load()

@@ -2,8 +2,9 @@
 
     python benchmarks/serve_hostile.py [--requests 1000] [--out results/serve-hostile.json]
 
-The requests and images are those of the tests (tests/serve/test_hostile_*.py), sent over a socket to a
-server in its own process. Only 200 and 4xx are allowed, and the server must answer at the end.
+The requests and images are those of tests/serve/test_hostile_requests.py and test_uploads.py, sent over
+a socket to a server in its own process. Only 200 and 4xx are allowed, and the server must answer at the
+end.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from serving import Client, Server, make_run, serving, write_rows
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "serve"))
 
-from test_hostile_images import REFUSED, TAKEN
 from test_hostile_requests import ROUTES, bodies
+from test_uploads import REFUSED, TAKEN
 
 
 def send(server: Server, path: str, content: bytes, kind: str) -> tuple[int, float]:

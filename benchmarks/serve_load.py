@@ -25,7 +25,7 @@ from serving import Answer, Client, Server, make_run, serving, write_rows
 
 
 class Tally:
-    """What came back, from all clients."""
+    """Responses to all clients."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -43,7 +43,7 @@ class Tally:
 
 
 def question(where: str, rng: random.Random) -> tuple[str, Any]:
-    """What a visitor asks next, mostly interventions."""
+    """The next request of a visitor, mostly interventions."""
     image, light = f"t-{rng.randrange(200)}", rng.uniform(60, 130)
     kind = rng.random()
     if kind < 0.8:
@@ -56,7 +56,7 @@ def question(where: str, rng: random.Random) -> tuple[str, Any]:
 
 
 def visit(server: Server, where: str, tally: Tally, seed: int, until: float) -> None:
-    """One client, until the time is over; it asks once at least."""
+    """One client that sends requests until the time is over, at least one."""
     rng, client = random.Random(seed), Client(server.port)
     while True:
         answer = client.ask(*question(where, rng))
@@ -68,7 +68,7 @@ def visit(server: Server, where: str, tally: Tally, seed: int, until: float) -> 
 
 
 def run_clients(server: Server, where: str, n: int, seconds: float) -> tuple[Tally, list[float]]:
-    """Many clients at once; the memory of the server, noted twice a second."""
+    """Many clients at once; the memory of the server, sampled twice a second."""
     tally, memory, until = Tally(), [server.memory()], time.monotonic() + seconds
     threads = [
         threading.Thread(target=visit, args=(server, where, tally, seed, until))

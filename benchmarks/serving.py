@@ -21,7 +21,7 @@ from disentwine.runs.recipe import read_recipe
 
 
 def make_run(folder: Path, *, model: str, size: int) -> Path:
-    """A run of one step: how quickly it answers does not depend on how well."""
+    """A run of one update; latency does not depend on the quality of a model."""
     overrides = [f"data.size={size}", "training.steps=1", "training.batch_size=8"]
     recipe = read_recipe("demo", [f"model.name={model}", *overrides, "training.threads=1"])
     path = folder / model.replace("/", "-")
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """One connection to the server, opened again where it was closed."""
+    """One connection to the server, opened again if it was closed."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -70,11 +70,11 @@ class Server(NamedTuple):
     pid: int
 
     def memory(self) -> float:
-        """Megabytes that it holds."""
+        """Current memory in megabytes."""
         return self._megabytes("VmRSS")
 
     def peak_memory(self) -> float:
-        """Megabytes that it held at most."""
+        """Peak memory in megabytes."""
         return self._megabytes("VmHWM")
 
     def _megabytes(self, name: str) -> float:
@@ -82,7 +82,7 @@ class Server(NamedTuple):
         return next(int(line.split()[1]) / 1000 for line in lines if line.startswith(name))
 
     def processor_seconds(self) -> float:
-        """Time that it has computed, however many others shared the machine."""
+        """Processor time in seconds, independent of other load."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -111,7 +111,7 @@ def serving(*runs: Path) -> Iterator[Server]:
 
 
 def write_rows(path: Path, study: str, command: str, rows: list[dict[str, Any]]) -> None:
-    """Results in a file, with what made them."""
+    """Write results to a file, with command, versions and machine."""
     machine = {"cpu": platform.machine(), "load": Path("/proc/loadavg").read_text()[:14]}
     content = {
         "study": study,

@@ -26,7 +26,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from disentwine import LayeredCausalVAE, load_run
 from disentwine.core.types import Do
-from disentwine.evaluation.counterfactuals import draw_trials
+from disentwine.evaluation.counterfactuals import draw_interventions
 
 NEAR = 0.05
 """Standard deviations of the labels."""
@@ -35,22 +35,24 @@ NEAR = 0.05
 def measure(path: Path) -> list[dict[str, object]]:
     run = load_run(path)
     model, data = run.model, run.dataset
-    trials = draw_trials(model.concept_names, data, data.split["test"], seed=run.recipe.seed)
-    pictures, factors = data.images[trials.indices], data.factors[trials.indices]
-    noise = None if getattr(data, "noise", None) is None else data.noise[trials.indices]
+    interventions = draw_interventions(
+        model.concept_names, data, data.split["test"], seed=run.recipe.seed
+    )
+    images, factors = data.images[interventions.indices], data.factors[interventions.indices]
+    noise = None if getattr(data, "noise", None) is None else data.noise[interventions.indices]
     train = data.factors[data.split["train"]]
     scale = train.std(axis=0)
-    own = squared_error(model.reconstruct(pictures), pictures).mean()
+    own = squared_error(model.reconstruct(images), images).mean()
     seen = [
         (list(group), NearestNeighbors(n_neighbors=1).fit((train / scale)[:, list(group)]))
         for group in model.composition.concept_groups
     ]
     rows = []
-    for name, values in trials.values.items():
+    for name, values in interventions.values.items():
         truth = data.simulate(factors, {name: values}, noise=noise)
-        error = squared_error(model.do(pictures, {name: values}), truth.images)
-        told = squared_error(do_from_labels(model, factors, {name: values}), truth.images)
-        nothing = squared_error(pictures, truth.images)
+        error = squared_error(model.do(images, {name: values}), truth.images)
+        from_labels = squared_error(do_from_labels(model, factors, {name: values}), truth.images)
+        nothing = squared_error(images, truth.images)
         asked = truth.factors / scale
         near = np.all([near_any(asked[:, g], known) for g, known in seen], axis=0)
         for kind, chosen in (("near", near), ("far", ~near)):
@@ -63,7 +65,7 @@ def measure(path: Path) -> list[dict[str, object]]:
                         "ratio": float(error[chosen].mean() / own),
                         "share": float(error[chosen].mean() / nothing[chosen].mean()),
                         "error": float(error[chosen].mean()),
-                        "error_from_labels": float(told[chosen].mean()),
+                        "error_from_labels": float(from_labels[chosen].mean()),
                         "part_of_error": float(error[chosen].sum() / error.sum()),
                     }
                 )
@@ -72,18 +74,18 @@ def measure(path: Path) -> list[dict[str, object]]:
 
 @torch.no_grad()
 def do_from_labels(model: LayeredCausalVAE, factors: np.ndarray, do: Do) -> np.ndarray:
-    """The pictures of an intervention where nothing is read: concepts are their labels."""
+    """Counterfactual images with the labels in place of the inferred concepts."""
     z = model.standardise(torch.tensor(factors, dtype=torch.float32))
-    painted = model.decode_latents(model.intervene(z, do)).permute(0, 2, 3, 1).clamp(0, 1)
-    return (255 * painted).round().to(torch.uint8).numpy()
+    decoded = model.decode_latents(model.intervene(z, do)).permute(0, 2, 3, 1).clamp(0, 1)
+    return (255 * decoded).round().to(torch.uint8).numpy()
 
 
 def whole_pixels(path: Path) -> dict[str, float]:
-    """do(ball size) by an oracle that sees the water's level only as it is drawn, beside the model."""
+    """Error of do(ball size) by the model, and by an oracle that knows the water height up to a pixel."""
     run = load_run(path)
     data, height = run.dataset, run.dataset.names.index("water_height")
-    trials = draw_trials(data.names, data, data.split["test"], seed=run.recipe.seed)
-    rows, values = trials.indices, trials.values["ball_size"]
+    interventions = draw_interventions(data.names, data, data.split["test"], seed=run.recipe.seed)
+    rows, values = interventions.indices, interventions.values["ball_size"]
     varies = data.images.std(axis=(0, 3)).sum(axis=0)
     beside_the_ball = data.images[:, :, int(np.argmax(varies > varies.max() / 2))]
     levels = np.unique(beside_the_ball.reshape(len(data), -1), axis=0, return_inverse=True)[1]
@@ -92,12 +94,12 @@ def whole_pixels(path: Path) -> dict[str, float]:
     truth = data.simulate(data.factors[rows], {"ball_size": values}, noise=data.noise[rows])
     guessed = truth.factors[:, height] + (known - data.column("water_height"))[rows]
     oracle = data.simulate(truth.factors, {"water_height": guessed}, noise=data.noise[rows])
-    painted = run.model.do(data.images[rows], {"ball_size": values})
+    predicted = run.model.do(data.images[rows], {"ball_size": values})
     return {
         "levels": float(levels.max() + 1),
         "height_error": float(np.sqrt(np.mean((known - data.column("water_height")) ** 2))),
         "oracle": float(squared_error(oracle.images, truth.images).mean()),
-        "model": float(squared_error(painted, truth.images).mean()),
+        "model": float(squared_error(predicted, truth.images).mean()),
     }
 
 
@@ -106,7 +108,7 @@ def near_any(asked: np.ndarray, known: NearestNeighbors) -> np.ndarray:
 
 
 def squared_error(images: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Of each image, in units of the pixels' range."""
+    """(n,) mean squared error of the pixels of each image, on a scale from 0 to 1."""
     difference = images.astype(np.float64) / 255 - others.astype(np.float64) / 255
     return np.square(difference).mean(axis=(1, 2, 3))
 

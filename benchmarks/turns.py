@@ -1,11 +1,10 @@
-"""What Z-diff says of ideal codes of a turning figure: five factors, one unit for each of place and size.
+"""Z-diff of constructed latents of dSprites, by the way in which they encode shape and orientation.
 
-Squares look alike after a quarter turn, ellipses after half a one, hearts after a whole one. Codes of these
-turns may be shared by the figures, so that a unit tells of the turn whichever figure it is, or each figure
-may have units of its own, which are 0 for the others. The unit of the size may tell of the area, which a
-figure decides as well. Nothing is trained here.
+One latent each encodes x, y and scale (or the area, which depends on the shape as well). Squares look alike
+after a quarter turn, ellipses after half a turn, hearts after a whole one. Latents of the orientation are
+shared by the shapes, or each shape has its own, which are 0 for the others. Nothing is trained.
 
-Of runs it also tells how much each unit in use moves as each figure turns, in deviations of that unit.
+For runs: how much each active latent changes with the orientation of each shape, in standard deviations.
 
     python benchmarks/turns.py runs/disentangling/dsprites-grid-beta-vae-*woken* --out results/turns.json
 """
@@ -31,28 +30,28 @@ from disentwine.runs.checkpoint import versions
 from disentwine.runs.storage import write_atomically
 
 SIZES = {"shape": 3, "scale": 6, "orientation": 10, "x": 16, "y": 16}
-"""Of the grid of dSprites that studies take."""
+"""Values of each factor in the grid of dSprites that studies use."""
 
 STEP = 2 * np.pi * 4 / 39
-"""Of its orientation: every fourth of forty angles, of which the last is a whole turn."""
+"""Step of its orientation: every fourth of forty angles, of which the last is a whole turn."""
 
 FIGURES = ("square", "ellipse", "heart")
 REPEATS = np.array([4, 2, 1])
-"""How often each looks alike in a whole turn."""
+"""Symmetry: how often each shape looks alike in a whole turn."""
 
 PAIRS = (64, 200)
 
 FIGURE = np.array([-0.5, 0.0, 0.5])
-"""What they are apart in the size's unit of trained codes, in deviations."""
+"""Offsets of the shapes in the latent of the scale of trained models, in standard deviations."""
 
 IMAGES = 4_000
-"""Of the validation split, from which the means of a unit at each turn are taken."""
+"""Validation images over which the mean of a latent at each orientation is taken."""
 
 Codes = NDArray[np.float64]
 
 
-def codes_of_turns(shape: NDArray[np.intp], angle: Codes) -> dict[str, Codes]:
-    """What the units beside those of place and size say."""
+def latents_of_turns(shape: NDArray[np.intp], angle: Codes) -> dict[str, Codes]:
+    """The latents of shape and orientation, by name."""
     turned = REPEATS[shape] * angle
     circle = np.stack([np.cos(turned), np.sin(turned)], axis=1)
     own = [circle * (shape == figure)[:, None] for figure in range(len(REPEATS))]
@@ -85,7 +84,7 @@ def measure() -> list[dict[str, object]]:
     size = standard[:, column("scale")]
     area = np.sqrt(1 - np.square(FIGURE).mean()) * size + FIGURE[shape]
     rows = []
-    for name, said in codes_of_turns(shape, angle).items():
+    for name, said in latents_of_turns(shape, angle).items():
         row: dict[str, object] = {"turn": name}
         for unit, values in (("size", size), ("area", area)):
             codes = np.column_stack([place, values, said])
@@ -98,7 +97,7 @@ def measure() -> list[dict[str, object]]:
 
 
 def of_run(path: Path) -> list[dict[str, Any]]:
-    """Of each unit in use, its mean for square, ellipse and heart, and how far that goes as they turn."""
+    """For each active latent, its mean for each shape, and the spread of its mean over orientations."""
     run = load_run(path)
     dataset = run.dataset
     indices = evenly_spaced(dataset.split["validation"], IMAGES)
@@ -133,7 +132,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = measure()
     table = Table(
-        "shape and turn are told by",
+        "latents of shape and orientation",
         *(f"{unit}, {pairs} pairs" for unit in ("size", "area") for pairs in PAIRS),
         title="Z-diff",
     )

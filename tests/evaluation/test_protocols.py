@@ -115,3 +115,18 @@ def test_a_probe_is_trained_once_for_a_data_set(pendulum: Pendulum) -> None:
     assert len(made) == 1
     assert cached_probe("pendulum of a test", dataset, steps=2) is not first
     assert np.isfinite(first(pendulum.images[:3])).all()
+
+
+def test_an_evaluator_without_scores_says_why(pendulum: Pendulum) -> None:
+    model = VAE.for_data(pendulum, latent=2)
+    every = evaluate(model, pendulum, "none", evaluators="all", options=FEW)
+    assert every.skipped["graph"] == every.skipped["sharpness"] == "the model cannot intervene"
+    assert every.skipped["unseen-pairs"] == "the model applies no actions"
+    assert every.skipped["attributes"] == "not all factors are binary, or labels are missing"
+    named = {"losses", "reconstruction", "active-latents", "disentanglement", "log-likelihood"}
+    named |= {"likelihood-errors", "small-samples", "protocols", "validation"}
+    assert every.skipped.keys() | named == {evaluator.name for evaluator in EVALUATORS}
+    assert not every.skipped.keys() & named
+    assert evaluate(model, pendulum, "none").skipped == {}
+    alone = evaluate(CausalVAE.for_data(pendulum), pendulum, evaluators=["mean-counterfactuals"])
+    assert "name 'counterfactuals' before it" in alone.skipped["mean-counterfactuals"]

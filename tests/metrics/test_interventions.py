@@ -91,15 +91,15 @@ SET_SHADOW[:, 2] -= 2 * SCALE[2]
 EXPECTED = np.stack([SET_LIGHT, SET_SHADOW])
 
 
-def scores(read: Any = EXPECTED, **changes: Any) -> dict[str, Any]:
+def scores(predicted: Any = EXPECTED, **changes: Any) -> dict[str, Any]:
     arguments = {
-        "read": read,
+        "predicted": predicted,
         "expected": EXPECTED,
         "factual": FACTUAL,
-        "read_rebuilt": FACTUAL,
-        "read_factual": FACTUAL,
+        "predicted_reconstruction": FACTUAL,
+        "predicted_factual": FACTUAL,
         "scale": SCALE,
-        "read_truth": EXPECTED,
+        "predicted_truth": EXPECTED,
     }
     found = effect_matrix(("light", "shadow"), NAMES, **(arguments | changes))
     return {score.name: score for score in found}
@@ -147,7 +147,7 @@ def test_a_moved_cause_and_a_moved_bystander_are_told_apart() -> None:
 
 def test_a_leak_is_what_changes_from_the_reconstruction_not_from_the_label() -> None:
     blurred = FACTUAL + SCALE  # a model that paints everything one deviation too far
-    found = scores(EXPECTED + SCALE, read_rebuilt=blurred)
+    found = scores(EXPECTED + SCALE, predicted_reconstruction=blurred)
     assert found["off-target-effect"].value == pytest.approx(0, abs=1e-12)
     assert found["effect-error:light"].value == pytest.approx(1)
 
@@ -157,12 +157,12 @@ def test_the_leak_furthest_above_what_the_reader_itself_sees_is_told() -> None:
     reader[1, :, 1] += 0.6 * SCALE[1]  # the reader takes a moved shadow for a moved angle
     model = reader.copy()
     model[1, :, 0] += 0.2 * SCALE[0]
-    found = scores(model, read_truth=reader)
+    found = scores(model, predicted_truth=reader)
     assert found["off-target-effect"].details["where"] == "do(shadow) moves light"
     assert found["off-target-effect"].value == pytest.approx(0.2)
     assert found["off-target-effect"].noise_floor == pytest.approx(0)
     assert found["effect-error:shadow"].noise_floor == pytest.approx(0.6 / np.sqrt(3))
-    same = scores(reader, read_truth=reader)["off-target-effect"]
+    same = scores(reader, predicted_truth=reader)["off-target-effect"]
     assert same.value == same.noise_floor
 
 
@@ -170,7 +170,7 @@ def test_what_nobody_knows_is_left_out() -> None:
     unknown = EXPECTED.copy()
     unknown[0, :, 2] = np.nan
     off = EXPECTED + np.array([[0.1], [0.0]])[..., None] * SCALE
-    found = scores(off, expected=unknown, read_truth=None)
+    found = scores(off, expected=unknown, predicted_truth=None)
     assert found["effect-error:light"].value == pytest.approx(0.1)
     assert found["effect-error:light"].noise_floor is None
     assert found["off-target-effect"].details["where"] == "do(light) moves angle"
@@ -178,7 +178,7 @@ def test_what_nobody_knows_is_left_out() -> None:
 
 
 def test_what_does_not_fit_is_named() -> None:
-    with pytest.raises(UsageError, match="read has shape"):
+    with pytest.raises(UsageError, match="predicted has shape"):
         scores(EXPECTED[:1])
     with pytest.raises(UsageError, match="factual has shape"):
         scores(factual=FACTUAL[:3])
@@ -186,10 +186,10 @@ def test_what_does_not_fit_is_named() -> None:
         effect_matrix(
             ("lihgt",),
             NAMES,
-            read=EXPECTED[:1],
+            predicted=EXPECTED[:1],
             expected=EXPECTED[:1],
             factual=FACTUAL,
-            read_rebuilt=FACTUAL,
-            read_factual=FACTUAL,
+            predicted_reconstruction=FACTUAL,
+            predicted_factual=FACTUAL,
             scale=SCALE,
         )

@@ -1,4 +1,4 @@
-"""What is kept of an averaged training is the average, and the training itself does not notice."""
+"""Moving averages of weights; callbacks, their order, their state and their errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from disentwine.core.random import fixed_noise
-from disentwine.errors import CheckpointError
+from disentwine.errors import CheckpointError, UsageError
 from disentwine.models import LadderVAE
 from disentwine.runs.checkpoint import checkpoint_path, load_checkpoint
 from disentwine.runs.run import load_run
@@ -216,3 +216,93 @@ def test_a_checkpoint_of_a_callback_that_is_missing_is_refused(
         train(tmp_path / "run", callbacks=[Counter()])
     with pytest.raises(CheckpointError, match=r"counter\.noise.*not part of a training"):
         train(tmp_path / "run")
+
+
+def test_a_checkpoint_of_a_callback_with_state_only_is_refused_without_it(
+    tmp_path: Path, train: Any, after_update: Any
+) -> None:
+    class Logger(Counter):
+        name = "logger"
+
+        def tensors(self) -> dict[str, Tensor]:
+            return {}
+
+    after_update({6: _killed})
+    with pytest.raises(KeyError):
+        train(tmp_path / "run", callbacks=[Logger()])
+    with pytest.raises(CheckpointError, match=r"logger.*not part of a training with these"):
+        train(tmp_path / "run")
+
+
+def test_a_callback_that_is_added_later_starts_new(
+    tmp_path: Path, train: Any, after_update: Any, capsys: Any
+) -> None:
+    after_update({6: _killed})
+    with pytest.raises(KeyError):
+        train(tmp_path / "run")
+    counter = Counter()
+    train(tmp_path / "run", callbacks=[counter])
+    assert counter.updates == 13 - 4
+    assert "step-00000004 has no state of the callback 'counter'" in capsys.readouterr().err
+
+
+class Logger(Callback):
+    """A logger of a tracking service: its session continues under the number it began with."""
+
+    name = "logger"
+
+    def __init__(self, service: dict[int, list[Any]]) -> None:
+        self.service, self.session = service, len(service)
+
+    def on_begin(self, model: Any, dataset: Any) -> None:
+        self.records = self.service.setdefault(self.session, [])
+
+    def on_log(self, step: int, kind: str, values: Any) -> None:
+        self.records.append({"kind": kind, "step": step, **values})
+
+    def state(self) -> dict[str, Any]:
+        return {"session": self.session}
+
+    def restore(self, tensors: Any, state: Any) -> None:
+        self.session = state["session"]
+
+
+def test_a_logger_gets_every_record_and_continues_its_session(
+    tmp_path: Path, train: Any, after_update: Any
+) -> None:
+    service: dict[int, list[Any]] = {7: []}  # of another training
+    after_update({7: _killed})
+    with pytest.raises(KeyError):
+        train(tmp_path / "run", callbacks=[Logger(service)])
+    assert service.keys() == {7, 1}
+    before = len(service[1])
+    service[2] = []
+    train(tmp_path / "run", callbacks=[Logger(service)])
+    assert service.keys() == {7, 1, 2}
+    assert service[2] == []
+    assert {record["kind"] for record in service[1]} == {"train", "validation"}
+    # The record of step 6 is later than the last checkpoint, of step 4: it comes twice, and equal.
+    first, second = service[1][:before], service[1][before:]
+    assert first[-1] == second[0]
+    assert [*first, *second[1:]] == load_run(tmp_path / "run").metrics
+
+
+def test_callbacks_that_share_a_name_or_are_none_are_refused_together(
+    tmp_path: Path, train: Any
+) -> None:
+    class Adam(Counter):
+        name = "adam"
+
+    class Dotted(Counter):
+        name = "a.b"
+
+    wrong: list[Any] = [Counter, Counter(), Counter(), Adam(), Dotted()]
+    with pytest.raises(UsageError) as refused:
+        train(tmp_path / "run", callbacks=wrong)
+    for part in ("is not a Callback", "'counter' is taken", "'adam' is taken", "'a.b' has a dot"):
+        assert part in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def _killed() -> None:
+    raise KeyError

@@ -172,7 +172,7 @@ def rollouts(
 
 
 def off_target_scores(
-    model: Any, reader: ConceptProbe, pairs: Transitions, *, most: int = MOST_PAIRS
+    model: Any, probe: ConceptProbe, pairs: Transitions, *, most: int = MOST_PAIRS
 ) -> list[Score]:
     """Off-target change: how much one action and five change the other factors, as predicted from the
     model's images by a concept probe.
@@ -183,7 +183,7 @@ def off_target_scores(
 
     Arguments:
         model: a model that *transitions*.
-        reader: the concept probe of the same data set, from `train_probe`.
+        probe: the concept probe of the same data set, from `train_probe`.
         pairs: its test pairs are used.
         most: largest number of pairs.
     """
@@ -191,26 +191,26 @@ def off_target_scores(
         return []
     x, y, actions = pairs.batch(_held_out(pairs)[:most])
     predicted = apply_each(model, x, actions)
-    scores = _off_target(model, reader, predicted, y, pairs.factor_of_action[actions])
+    scores = _off_target(model, probe, predicted, y, pairs.factor_of_action[actions])
     found = rollout_images(model, pairs)
     if found is not None:
-        after = _off_target(model, reader, found.predicted[1], found.real[1], found.factor)
+        after = _off_target(model, probe, found.predicted[1], found.real[1], found.factor)
         scores += [replace(score, name=f"{score.name}-after-{ROLLOUT_LENGTH}") for score in after]
     return scores
 
 
 def _off_target(
-    model: Any, reader: ConceptProbe, predicted: UInt8Array, real: UInt8Array, factor: IndexArray
+    model: Any, probe: ConceptProbe, predicted: UInt8Array, real: UInt8Array, factor: IndexArray
 ) -> list[Score]:
     """Errors of the factors of predicted images: of the other factors, and of the action's own."""
-    truth = reader(real)
-    readable = np.asarray(reader.error) <= READABLE
-    own = np.zeros((len(factor), len(reader.names)), dtype=bool)
+    truth = probe(real)
+    readable = np.asarray(probe.error) <= READABLE
+    own = np.zeros((len(factor), len(probe.names)), dtype=bool)
     own[np.arange(len(factor)), factor] = True
     others, own = ~own & readable, own & readable
-    change = np.abs(reader(predicted) - truth) / reader.scale
-    floor = np.abs(reader(model.reconstruct(real)) - truth) / reader.scale
-    errors = dict(zip(reader.names, np.round(reader.error, 3).tolist(), strict=True))
+    change = np.abs(probe(predicted) - truth) / probe.scale
+    floor = np.abs(probe(model.reconstruct(real)) - truth) / probe.scale
+    errors = dict(zip(probe.names, np.round(probe.error, 3).tolist(), strict=True))
     return [
         Score(
             name,

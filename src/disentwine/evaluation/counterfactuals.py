@@ -18,19 +18,21 @@ from disentwine.metrics.images import counterfactual_scores, sharpness
 MOST_IMAGES = 500
 
 
-class Trials(NamedTuple):
-    """Arguments:
-    indices: (n,) images to intervene on.
-    values: for each concept the value (n,) that it is set to in each of them.
+class RandomInterventions(NamedTuple):
+    """Images to intervene on, and the values that each concept is set to.
+
+    Arguments:
+        indices: (n,) of the images.
+        values: (n,) for each concept, its value in each of them.
     """
 
     indices: IndexArray
     values: dict[str, FloatArray]
 
 
-def draw_trials(
+def draw_interventions(
     concepts: Sequence[str], dataset: Dataset, indices: IndexArray, *, seed: int
-) -> Trials:
+) -> RandomInterventions:
     """Random interventions on one concept at a time, the same for every model.
 
     Arguments:
@@ -45,7 +47,7 @@ def draw_trials(
     values = {
         name: drawn_values(spec[name], dataset.column(name), len(chosen), rng) for name in concepts
     }
-    return Trials(chosen, values)
+    return RandomInterventions(chosen, values)
 
 
 def drawn_values(
@@ -69,11 +71,13 @@ def drawn_values(
 
 
 @dataclass(frozen=True)
-class DoImages:
-    """Arguments:
-    concept: that is set.
-    predicted: a model's images.
-    truth: the simulator's.
+class Counterfactuals:
+    """Counterfactual images under an intervention on one concept.
+
+    Arguments:
+        concept: the one that is set.
+        predicted: (n, height, width, channels) the model's images.
+        truth: the simulator's, of the same shape.
     """
 
     concept: str
@@ -81,22 +85,22 @@ class DoImages:
     truth: UInt8Array
 
 
-def do_images(
+def counterfactual_images(
     model: Intervenes, dataset: Dataset, indices: IndexArray, *, seed: int
-) -> tuple[UInt8Array, list[DoImages]]:
-    """The images of `draw_trials`, and for each concept their counterfactuals.
+) -> tuple[UInt8Array, list[Counterfactuals]]:
+    """The images of `draw_interventions`, and their counterfactuals under each concept's intervention.
 
     Arguments: as for `score_counterfactuals`.
     """
-    indices, trials = draw_trials(model.concept_names, dataset, indices, seed=seed)
+    indices, interventions = draw_interventions(model.concept_names, dataset, indices, seed=seed)
     factual = dataset.images[indices]
     return factual, [
-        DoImages(
+        Counterfactuals(
             name,
             predicted=model.do(factual, {name: values}),
             truth=rerender(dataset, indices, {name: values}).images,
         )
-        for name, values in trials.items()
+        for name, values in interventions.items()
     ]
 
 
@@ -116,7 +120,7 @@ def score_counterfactuals(
     """
     if not isinstance(model, Intervenes) or not isinstance(dataset, Simulates):
         return []
-    factual, done = do_images(model, dataset, indices, seed=seed)
+    factual, done = counterfactual_images(model, dataset, indices, seed=seed)
     reconstructed = model.reconstruct(factual)
     scores = [
         score
@@ -130,7 +134,7 @@ def score_counterfactuals(
         )
     ]
     about = {
-        "ratio": "error of do-images against the simulator, over that of reconstructions",
+        "ratio": "error of counterfactuals against the simulator, over that of reconstructions",
         "share": "the same error over that of the unchanged image",
     }
     return [
@@ -156,7 +160,7 @@ def sharpness_scores(
     """
     if not isinstance(model, Intervenes) or not isinstance(dataset, Simulates):
         return []
-    factual, done = do_images(model, dataset, indices, seed=seed)
+    factual, done = counterfactual_images(model, dataset, indices, seed=seed)
     predicted = np.concatenate([images.predicted for images in done])
     truth = np.concatenate([images.truth for images in done])
     return [

@@ -13,7 +13,7 @@ from disentwine.core.dataset import Dataset, Simulates, column_index
 from disentwine.core.score import Score
 from disentwine.core.types import FloatArray, IndexArray
 from disentwine.data.simulation import rerender
-from disentwine.evaluation.counterfactuals import draw_trials
+from disentwine.evaluation.counterfactuals import draw_interventions
 from disentwine.evaluation.probes import ConceptProbe
 from disentwine.metrics.interventions import effect_matrix
 
@@ -45,27 +45,27 @@ def effect_scores(
     labelled = indices[np.isfinite(dataset.factors[indices]).all(axis=1)]
     if not isinstance(model, Intervenes) or len(labelled) == 0:
         return []
-    chosen, trials = draw_trials(model.concept_names, dataset, labelled, seed=seed)
+    chosen, interventions = draw_interventions(model.concept_names, dataset, labelled, seed=seed)
     images, factors = dataset.images[chosen], dataset.factors[chosen]
-    read, expected, read_truth = [], [], []
-    for name, values in trials.items():
-        read.append(probe(model.do(images, {name: values})))
+    predicted, expected, predicted_truth = [], [], []
+    for name, values in interventions.items():
+        predicted.append(probe(model.do(images, {name: values})))
         if isinstance(dataset, Simulates):
             truth = rerender(dataset, chosen, {name: values})
             expected.append(truth.factors)
-            read_truth.append(probe(truth.images))
+            predicted_truth.append(probe(truth.images))
         else:
             expected.append(_expected(dataset, model, factors, name, values))
     scores = effect_matrix(
-        tuple(trials),
+        tuple(interventions),
         dataset.names,
-        read=read,
+        predicted=predicted,
         expected=expected,
         factual=factors,
-        read_rebuilt=probe(model.reconstruct(images)),
-        read_factual=probe(images),
+        predicted_reconstruction=probe(model.reconstruct(images)),
+        predicted_factual=probe(images),
         scale=probe.scale,
-        read_truth=read_truth or None,
+        predicted_truth=predicted_truth or None,
     )
     more = {"probe_error": probe.error}
     return [

@@ -38,6 +38,7 @@ from disentwine.evaluation.independence import HasExogenousLatents, exogenous_sc
 from disentwine.evaluation.likelihood import LIKELIHOOD, likelihood_errors, likelihood_score
 from disentwine.evaluation.probes import ConceptProbe
 from disentwine.evaluation.protocols import (
+    SMALL_SAMPLE,
     attribute_scores,
     counterfactual_errors,
     elbo,
@@ -71,7 +72,6 @@ class Evaluator:
         about: what it measures.
         function: from held-out images, and options, to scores; none where it does not apply.
         needs: a capability that the model must have.
-        otherwise: why it does not apply to a model without; silent if empty.
         opt_in: whether it is measured only when asked for.
     """
 
@@ -79,7 +79,6 @@ class Evaluator:
     about: str
     function: Callable[..., list[Score]]
     needs: type | None = None
-    otherwise: str = ""
     opt_in: bool = False
 
 
@@ -160,7 +159,38 @@ def sharpness(held: HeldOut) -> list[Score]:
     return sharpness_scores(held.model, held.dataset, held.indices, seed=held.seed)
 
 
-NO_LIKELIHOOD = "the model does not estimate the likelihood of an image"
+WITHOUT: dict[type, str] = {
+    Intervenes: "the model cannot intervene",
+    AppliesActions: "the model applies no actions",
+    Hierarchical: "the model has no layers of latents",
+    EstimatesLikelihood: "the model does not estimate the likelihood of an image",
+    HasExogenousLatents: "the model has no exogenous latents",
+    Quantizes: "the model has no quantized codes",
+}
+"""Why evaluators do not apply to models without a capability."""
+
+NO_LABELS, NO_SIMULATOR = "no image has all labels", "the data set has no simulator"
+NO_PAIRS = "the data set has no test pairs of the model's actions"
+AFTER = "it needs scores of another evaluator: name '{}' before it"
+
+EMPTY = {
+    "active-latents": "the latents are no table of numbers",
+    "graph": "the data set has no true graph",
+    "counterfactuals": NO_SIMULATOR,
+    "actions": NO_PAIRS,
+    "likelihood-errors": AFTER.format(LIKELIHOOD),
+    "elbo": "the loss has no terms of the bound",
+    "counterfactual-errors": AFTER.format("counterfactuals"),
+    "mean-counterfactuals": AFTER.format("counterfactuals"),
+    "sharpness": NO_SIMULATOR,
+    "small-samples": f"at most {SMALL_SAMPLE} images have all labels, or the latents are codes",
+    "protocols": "too few images have all labels, or the latents are codes",
+    "attributes": "not all factors are binary, or labels are missing",
+    "validation": "the validation split is empty",
+    "off-target-change": f"{NO_PAIRS}, or the probe cannot predict its factors",
+    "unseen-pairs": NO_PAIRS,
+}
+"""Why an evaluator has no scores although the model has the capability; else `NO_LABELS`."""
 
 EVALUATORS: tuple[Evaluator, ...] = (
     Evaluator("losses", "mean of every loss term", losses),
@@ -176,7 +206,6 @@ EVALUATORS: tuple[Evaluator, ...] = (
         "concepts that interventions move, predicted by a probe",
         effects,
         Intervenes,
-        "the model cannot intervene",
         opt_in=True,
     ),
     Evaluator(
@@ -184,7 +213,6 @@ EVALUATORS: tuple[Evaluator, ...] = (
         "importance-weighted lower bound",
         likelihood_score,
         EstimatesLikelihood,
-        NO_LIKELIHOOD,
         opt_in=True,
     ),
     Evaluator(
@@ -255,7 +283,9 @@ def chosen_evaluators(names: EvaluatorNames) -> list[Evaluator]:
 def run_evaluators(
     held: HeldOut, names: EvaluatorNames = "default", *, options: Options | None = None
 ) -> Evaluation:
-    """Run evaluators one after the other; those that do not apply are left out.
+    """Run evaluators one after the other; those that do not apply are skipped.
+
+    The reason is kept, but not for those of the default that do not apply to a model.
 
     Arguments:
         held: a model and the images to measure it on.
@@ -264,15 +294,22 @@ def run_evaluators(
         options: keyword arguments of evaluators, by name.
     """
     held.model.eval()
-    for evaluator in chosen_evaluators(names):
+    chosen = chosen_evaluators(names)
+    whole_default = names != "all" and all(each.opt_in or each in chosen for each in EVALUATORS)
+    for evaluator in chosen:
+        silent = whole_default and not evaluator.opt_in
         if evaluator.needs is not None and not isinstance(held.model, evaluator.needs):
-            if evaluator.otherwise:
-                held.skipped[evaluator.name] = evaluator.otherwise
+            if not silent:
+                held.skipped[evaluator.name] = WITHOUT[evaluator.needs]
             continue
         if evaluator.opt_in and held.on_metric is not None:
             held.on_metric(evaluator.name)
         try:
-            held.add(evaluator.function(held, **(options or {}).get(evaluator.name, {})))
+            scores = evaluator.function(held, **(options or {}).get(evaluator.name, {}))
+            held.add(scores)
+            # Metrics of latents and factors have a reason each.
+            if not scores and not silent and evaluator.function is not disentanglement:
+                held.skipped[evaluator.name] = EMPTY.get(evaluator.name, NO_LABELS)
         except DisentwineError as error:
             if names != "all":
                 raise

@@ -18,13 +18,13 @@ def effect_matrix(
     concepts: Sequence[str],
     names: Sequence[str],
     *,
-    read: ArrayLike,
+    predicted: ArrayLike,
     expected: ArrayLike,
     factual: ArrayLike,
-    read_rebuilt: ArrayLike,
-    read_factual: ArrayLike,
+    predicted_reconstruction: ArrayLike,
+    predicted_factual: ArrayLike,
     scale: ArrayLike,
-    read_truth: ArrayLike | None = None,
+    predicted_truth: ArrayLike | None = None,
 ) -> list[Score]:
     r"""Errors and off-target effects on every concept j under interventions on every concept i.
 
@@ -43,32 +43,38 @@ def effect_matrix(
     Arguments:
         concepts: (c) those intervened on.
         names: (k) those predicted.
-        read: (c, n, k) predicted from counterfactual images.
+        predicted: (c, n, k) predicted from counterfactual images.
         expected: (c, n, k) the expected values; NaN where they are unknown.
         factual: (n, k) the labels before the intervention.
-        read_rebuilt: (n, k) predicted from reconstructions.
-        read_factual: (n, k) predicted from the images themselves.
+        predicted_reconstruction: (n, k) predicted from reconstructions.
+        predicted_factual: (n, k) predicted from the images themselves.
         scale: (k,) standard deviation of each label.
-        read_truth: (c, n, k) predicted from the simulator's counterfactuals, where there is one.
+        predicted_truth: (c, n, k) predicted from the simulator's counterfactuals, where there is one.
 
     >>> asked, before = np.array([[[1.0, 5.0]]]), np.array([[0.0, 5.0]])
     >>> error, off_target = effect_matrix(
-    ...     ["light"], ["light", "angle"], read=asked + [0.1, 2.0], expected=asked, factual=before,
-    ...     read_rebuilt=before, read_factual=before, scale=[1.0, 2.0], read_truth=asked)
+    ...     ["light"], ["light", "angle"], predicted=asked + [0.1, 2.0], expected=asked,
+    ...     factual=before, predicted_reconstruction=before, predicted_factual=before,
+    ...     predicted_truth=asked, scale=[1.0, 2.0])
     >>> off_target.value, off_target.details["where"]
     (1.0, 'do(light) moves angle')
     """
-    shape = np.shape(read)
+    shape = np.shape(predicted)
     if len(shape) != 3 or (shape[0], shape[2]) != (len(concepts), len(names)) or 0 in shape:
-        raise UsageError(f"read has shape {shape} for {len(concepts)} concepts, {len(names)} names")
+        raise UsageError(
+            f"predicted has shape {shape} for {len(concepts)} concepts, {len(names)} names"
+        )
     sigma = _table(scale, (shape[2],), "scale")
-    v, target = (_table(a, shape, n) / sigma for a, n in ((read, "read"), (expected, "expected")))
+    v, target = (
+        _table(predicted, shape, "predicted") / sigma,
+        _table(expected, shape, "expected") / sigma,
+    )
     before, rebuilt, own = (
         _table(array, shape[1:], name) / sigma
         for array, name in (
             (factual, "factual"),
-            (read_rebuilt, "read_rebuilt"),
-            (read_factual, "read_factual"),
+            (predicted_reconstruction, "predicted_reconstruction"),
+            (predicted_factual, "predicted_factual"),
         )
     )
     still = (target == before).all(axis=1)
@@ -78,15 +84,15 @@ def effect_matrix(
         "expected_movement": np.abs(target - before).mean(axis=1),
         "actual_movement": np.abs(v - rebuilt).mean(axis=1),
     }
-    if read_truth is not None:
-        truth = _table(read_truth, shape, "read_truth") / sigma
+    if predicted_truth is not None:
+        truth = _table(predicted_truth, shape, "predicted_truth") / sigma
         matrices["error_floor"] = _rms(truth - target)
         matrices["off_target_floor"] = np.where(still, _rms(truth - own), np.nan)
     n = shape[1]
     scores = []
     for i, concept in enumerate(concepts):
         row = {key: matrix[i] for key, matrix in matrices.items()}
-        floor = None if read_truth is None else _over_known(row["error_floor"])
+        floor = None if predicted_truth is None else _over_known(row["error_floor"])
         details = {**row, "factors": list(names)}
         scores.append(
             Score(f"effect-error:{concept}", _over_known(row["error"]), n, floor, details)
@@ -100,7 +106,7 @@ def effect_matrix(
     for name, pairs in (("off-target-effect", still), ("off-target-effect-causes", still & causes)):
         if pairs.any():
             i, j = divmod(int(np.argmax(np.where(pairs, excess, -np.inf))), len(names))
-            floor = None if read_truth is None else float(matrices["off_target_floor"][i, j])
+            floor = None if predicted_truth is None else float(matrices["off_target_floor"][i, j])
             where = {"where": f"do({concepts[i]}) moves {names[j]}"}
             scores.append(
                 Score(name, float(matrices["off_target"][i, j]), n, floor, {**where, **about})

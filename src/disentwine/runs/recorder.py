@@ -66,9 +66,7 @@ class RunRecorder(Callback):
             for folder in (run.path, run.checkpoints):
                 sweep_half_written(folder)
         checkpoint = load_newest(run.checkpoints, use=self._restore)
-        resumed = checkpoint is not None
-        self.saved_step = trainer.step if resumed else -1
-        self.kept = [self._needed()] if resumed else []
+        self.kept = [] if checkpoint is None else [self._needed()]
         self.seconds = run.status.get("seconds", 0.0)
         self.started = time.monotonic()
         self.log = MetricLog(
@@ -82,8 +80,6 @@ class RunRecorder(Callback):
         self.log.write(kind, step, values)
 
     def on_save(self, model: Model, step: int) -> None:
-        if self.saved_step == step:
-            return
         checkpoint = self.trainer.checkpoint()
         checkpoint.state |= {
             "log_bytes": self.log.sync(),
@@ -91,7 +87,6 @@ class RunRecorder(Callback):
             "versions": versions(),
         } | ({} if self.data is None else {"data": self.data})
         save_checkpoint(self.run.checkpoints, checkpoint)
-        self.saved_step = step
         self.kept = [self._needed(), *self.kept][:2]
         with storage_errors(self.run.checkpoints):
             prune(self.run.checkpoints, keep=set().union(*self.kept))

@@ -1,8 +1,8 @@
-"""Callbacks of the training loop, checkpoints, the moving average of the weights."""
+"""Callbacks, the content of a checkpoint, the moving average of weights."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from disentwine.core.capabilities import DISCRIMINATOR
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
+from disentwine.errors import UsageError
 
 SNAPSHOTS = 100
-"""Weights that enter an average over N updates: more take time and make it no better."""
+"""Most updates whose weights enter an average; more take time and do not improve it."""
 
 
 @dataclass
@@ -35,11 +37,12 @@ class Checkpoint:
 
 
 class Callback:
-    """What the training loop calls; override the events that you need.
+    """Base class of callbacks: the training loop calls the events that a subclass overrides.
 
-    No event can change the training: random numbers that are drawn in one are restored after it.
-    A callback that has state of its own, and that must be resumed exactly, gives it to the checkpoint
-    (`tensors`, `state`) and takes it back (`restore`), under its `name`.
+    Random numbers that an event draws do not change the training. State that must survive an
+    interruption is saved in every checkpoint (`tensors`, `state`) under the callback's `name`, and
+    restored from it (`restore`). Updates and log records after the last checkpoint are repeated when
+    a killed training is resumed, with equal values.
 
     A logger of a tracking service, such as Weights & Biases:
 
@@ -54,7 +57,7 @@ class Callback:
                 self.run.finish()
 
     Attributes:
-        name: unique among the callbacks of a training; needed where there is state.
+        name: unique among the callbacks of a training, without a dot; needed where there is state.
 
     >>> from disentwine import VAE, data, fit
     >>> class PrintLosses(Callback):
@@ -70,7 +73,7 @@ class Callback:
     name: ClassVar[str] = ""
 
     def on_begin(self, model: Model, dataset: Dataset) -> None:
-        """Before the first update of this process; a resumed state has been restored."""
+        """Before the first update of this process, after a checkpoint was restored."""
 
     def on_update(self, step: int) -> None:
         """After update number `step`, counted from 1."""
@@ -89,10 +92,14 @@ class Callback:
         """After a validation, with the mean of every loss term."""
 
     def on_save(self, model: Model, step: int) -> None:
-        """After a checkpoint; the model is in evaluation mode, with the weights that are kept."""
+        """After a checkpoint; the model is in evaluation mode, with the weights that are kept.
+
+        State that changes here is part of the next checkpoint only. An interrupted training also saves
+        between validations.
+        """
 
     def on_end(self, model: Model, step: int) -> None:
-        """After the last update; the model has its best weights."""
+        """After the last update; the model has its best weights. Not after an interruption."""
 
     def tensors(self) -> Mapping[str, Tensor]:
         """State to save as tensors."""
@@ -104,6 +111,33 @@ class Callback:
 
     def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
         """Take back what `tensors` and `state` returned; raises `ValueError` where it does not fit."""
+
+
+RESERVED = {"weights", "adam", f"{DISCRIMINATOR}_adam", "generator"}
+"""Names in a checkpoint that belong to the training itself."""
+
+
+def checked_callbacks(callbacks: Iterable[Any]) -> tuple[Callback, ...]:
+    """The callbacks; raises `UsageError` for what is no callback and for names that are not unique.
+
+    >>> checked_callbacks([print])
+    Traceback (most recent call last):
+    disentwine.errors.UsageError: callbacks: <built-in function print> is not a Callback object
+    """
+    callbacks = tuple(callbacks)
+    problems, names = [], set(RESERVED)
+    for each in callbacks:
+        if not isinstance(each, Callback):
+            problems.append(f"callbacks: {each!r} is not a Callback object")
+        elif each.name in names:
+            problems.append(f"callbacks: the name '{each.name}' is taken; give each its own")
+        elif "." in each.name:
+            problems.append(f"callbacks: the name '{each.name}' has a dot; choose one without")
+        elif each.name:
+            names.add(each.name)
+    if problems:
+        raise UsageError("; ".join(problems))
+    return callbacks
 
 
 class Average(Callback):
@@ -155,8 +189,7 @@ class Average(Callback):
     def applied(self) -> Iterator[None]:
         """Inside, the model has the averaged weights; outside, its own.
 
-        Integers that change inside, such as the names that latent actions are matched with, are kept
-        in the average.
+        Integer buffers that change inside, such as the matching of latent actions to names, are kept.
         """
         own = _clones(self.model)
         _put(self.weights, into=self.model)
@@ -176,9 +209,9 @@ class Average(Callback):
         """Take the average from the model, where a checkpoint put it, and give the own weights back."""
         shapes = {name: value.shape for name, value in self.model.state_dict().items()}
         if {name: value.shape for name, value in tensors.items()} != shapes:
-            raise ValueError("the weights beside the average do not fit the model")
+            raise ValueError("the trained weights beside their average do not fit the model")
         if not all(value.isfinite().all() for value in tensors.values()):
-            raise ValueError("the weights beside the average hold NaN or infinity")
+            raise ValueError("the trained weights beside their average hold NaN or infinity")
         self.weights = _clones(self.model)
         _put(tensors, into=self.model)
 

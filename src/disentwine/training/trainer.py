@@ -20,9 +20,9 @@ from disentwine.core.plan import Stage
 from disentwine.core.random import fixed_noise
 from disentwine.core.types import IndexArray
 from disentwine.data.samplers.shuffled import Shuffled, shuffled, validation_batches
-from disentwine.errors import CheckpointError, DivergenceError, UsageError
+from disentwine.errors import CheckpointError, DivergenceError, UsageError, warn
 from disentwine.nn.images import to_unit_range
-from disentwine.training.callbacks import Average, Callback, Checkpoint
+from disentwine.training.callbacks import Average, Callback, Checkpoint, checked_callbacks
 from disentwine.training.optimizers import OptimizedLoss, frozen, optimized_losses
 from disentwine.training.options import TrainingOptions
 
@@ -59,7 +59,7 @@ class Trainer:
                 f"available on this machine; device 'auto' and precision '32-true' always are"
             ) from error
         self.model, self.dataset, self.options = model, dataset, options
-        self.callbacks = tuple(callbacks)
+        self.callbacks = checked_callbacks(callbacks)
         self.seed = seed
         self.step = 0
         self.best: dict[str, float] | None = None
@@ -226,19 +226,26 @@ class Trainer:
         state, tensors = checkpoint.state, checkpoint.training
         used: set[str] = set()
         try:
+            kept = dict(state.get("callbacks", {}))
             for each in self._stateful():
                 own = {name for name in tensors if name.startswith(f"{each.name}.")}
                 named = {name.removeprefix(f"{each.name}."): tensors[name] for name in own}
-                each.restore(named, state.get("callbacks", {}).get(each.name, {}))
+                own_state = kept.pop(each.name, {})
+                if named or own_state or each is self.average:
+                    each.restore(named, own_state)
+                elif each.tensors() or each.state():
+                    warn(f"{path.name} has no state of the callback '{each.name}': it starts new")
                 used |= own
             for loss in self.losses:
                 moments = loss.restore(tensors, state)
                 if checkpoint.step and not moments:
                     raise ValueError(f"the moments of {loss.prefix}adam are missing")
                 used |= moments
-            unknown = tensors.keys() - used - GENERATORS
+            unknown = (tensors.keys() - used - GENERATORS) | kept.keys()
             if unknown:
-                raise ValueError(f"{sorted(unknown)} are not part of a training")
+                raise ValueError(
+                    f"{sorted(unknown)} are not part of a training with these callbacks"
+                )
             torch.set_rng_state(tensors["generator.cpu"])
             if "generator.cuda" in tensors and self.fabric.device.type == "cuda":
                 torch.cuda.set_rng_state(tensors["generator.cuda"], self.fabric.device)

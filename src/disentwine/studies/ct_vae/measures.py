@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import yaml
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from disentwine.core.dataset import Dataset, Transitions
 from disentwine.core.score import Score
-from disentwine.data.transitions import seen_in_training, transitions
+from disentwine.data.transitions import transitions
 from disentwine.evaluation.actions import (
     MOST_PAIRS,
     action_scores,
@@ -27,8 +27,8 @@ from disentwine.evaluation.probes import (
     cached_probe,
     train_action_probe,
 )
+from disentwine.evaluation.protocols import information_scores, unseen, with_chance_levels
 from disentwine.metrics.actions import retrieval_scores
-from disentwine.metrics.disentanglement.info_mec import info_mec
 from disentwine.metrics.images import reconstruction_error
 from disentwine.runs.run import Run
 from disentwine.studies.trial import Baseline
@@ -48,19 +48,22 @@ def measure(
     codes; of the baseline, retrieval."""
     pairs, data = _pairs(measured), yaml.safe_dump(measured.recipe.data)
     if isinstance(measured, Baseline):
-        unseen = _unseen(data, most)
         return action_probe_scores(
-            pairs, unseen=unseen, steps=action_probe_steps, seed=measured.recipe.seed
+            pairs,
+            unseen=_unseen(data, most),
+            steps=action_probe_steps,
+            seed=measured.recipe.seed,
         )
     model: Any = measured.model
     scores = action_scores(model, pairs, most=most, unseen=_unseen(data, most))
     scores += rollout_scores(model, pairs)
-    for score in off_target_scores(model, _concept_probe(data, probe_steps), pairs, most=most):
-        scores += [score, Score(f"{score.name}-floor", cast(float, score.noise_floor), score.n)]
-    test = np.random.default_rng(0).permutation(pairs.dataset.split["test"])[: 2 * most]
-    images = pairs.dataset.images[test]
+    probe, dataset = _concept_probe(data, probe_steps), pairs.dataset
+    scores += with_chance_levels(off_target_scores(model, probe, pairs, most=most))
+    test = np.random.default_rng(0).permutation(dataset.split["test"])[: 2 * most]
+    images = dataset.images[test]
     scores.append(reconstruction_error(images, model.reconstruct(images)))
-    return scores + _modularity(model, pairs, test)
+    codes = model.represent(images)
+    return scores + information_scores(codes, dataset.factors[test], dataset.spec)
 
 
 def action_probe_scores(
@@ -86,21 +89,6 @@ def action_probe_scores(
     return [replace(score, details={**score.details, "updates": steps}) for score in found]
 
 
-def _modularity(model: Any, pairs: Transitions, images: Any) -> list[Score]:
-    """InfoMEC of the quantized codes (Disentanglement via Latent Quantization, K. Hsu et al., 2023)."""
-    dataset = pairs.dataset
-    found = info_mec(
-        np.asarray(model.represent(dataset.images[images])),
-        dataset.factors[images],
-        discrete_codes=True,
-        kinds=[factor.kind for factor in dataset.spec],
-    )
-    return [
-        Score(name.replace("_", "-"), float(found.details[name]), found.n, noise_floor=floor)
-        for name, floor in found.details["floors"].items()
-    ]
-
-
 TRANSITIONS: dict[str, Transitions] = {}
 """Cache of one data set's pairs, the last that this process measured."""
 
@@ -115,11 +103,8 @@ def _pairs(measured: Run | Baseline) -> Transitions:
 
 @lru_cache(maxsize=1)
 def _unseen(data: str, most: int) -> NDArray[np.bool_]:
-    """Whether neither image of the first test pairs is a training image or its duplicate."""
-    pairs = TRANSITIONS[data]
-    images = pairs.pairs["test"][:most, :2]
-    seen = seen_in_training(pairs.dataset, images.reshape(-1)).reshape(images.shape)
-    return np.asarray(~seen.any(axis=1), dtype=bool)
+    """`unseen` of the cached pairs."""
+    return unseen(TRANSITIONS[data], most=most)
 
 
 def _concept_probe(data: str, steps: int) -> ConceptProbe:
