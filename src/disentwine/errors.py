@@ -24,7 +24,7 @@ class DataError(DisentwineError):
 
 
 class CheckpointError(DisentwineError):
-    """A checkpoint that cannot be trusted."""
+    """A damaged or incompatible checkpoint."""
 
 
 class StorageError(DisentwineError):

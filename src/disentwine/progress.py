@@ -38,8 +38,8 @@ class ProgressBar:
     Arguments:
         label: name of the task.
         total: number of steps.
-        done: steps made by an earlier session.
-        show: True always shows the bar, False shows nothing; by default it depends on the output.
+        done: number of steps completed by earlier sessions.
+        show: True always shows the bar, False shows nothing; by default a terminal gets the bar.
     """
 
     def __init__(self, label: str, *, total: int, done: int = 0, show: bool | None = None) -> None:
@@ -82,19 +82,19 @@ class ProgressBar:
 
 
 class _Line:
-    """Step counter that prints a line from time to time."""
+    """Step counter that prints a progress line every 30 seconds."""
 
     def __init__(self, label: str, *, total: int, done: int) -> None:
         self.label, self.total, self.done = label, total, done
-        self.reported, self.when = done, time.monotonic()
+        self.reported_done, self.reported_at = done, time.monotonic()
 
     def advance(self, values: str) -> None:
         self.done += 1
-        passed = time.monotonic() - self.when
-        if passed < BETWEEN_LINES:
+        elapsed = time.monotonic() - self.reported_at
+        if elapsed < BETWEEN_LINES:
             return
-        rate = (self.done - self.reported) / passed
+        rate = (self.done - self.reported_done) / elapsed
         left = timedelta(seconds=round((self.total - self.done) / rate))
         line = f"{self.label}: {self.done:,} of {self.total:,}, {rate:.3g}/s, {left} left"
         print(f"{line}  {values}".rstrip(), file=sys.stderr, flush=True)
-        self.reported, self.when = self.done, time.monotonic()
+        self.reported_done, self.reported_at = self.done, time.monotonic()

@@ -1,4 +1,4 @@
-"""The contract of models as one check, for people who add a model."""
+"""Conformance test for new models."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from disentwine.data.arrays import Arrays
 from disentwine.training.optimizers import discriminator_parameters, frozen, own_parameters
 
 Build = Callable[[], Model]
-IMAGES = 3
-LATE = 10**9
+BATCH_SIZE = 3
+AFTER_SCHEDULES = 10**9
 """A step after the end of every schedule."""
 
 
@@ -35,14 +35,14 @@ def check_model(
     estimated: Collection[str] = (),
     finite_differences: bool = True,
 ) -> None:
-    """Check a model against the contract; raises `AssertionError` for the first promise it breaks.
+    """Check a model against the contract of `Model`; raises `AssertionError` at the first violation.
 
     Arguments:
-        build: makes a new model at each call.
-        image_shape: (height, width, channels) of the images it is for.
-        factors: columns of the labels that its loss reads.
-        estimated: loss terms, also of the discriminator, whose gradient is an estimator by design, such
-            as a straight-through one, so that it differs from finite differences.
+        build: returns a new model at each call.
+        image_shape: (height, width, channels) of its images.
+        factors: number of label columns that its loss reads.
+        estimated: loss terms, also of the discriminator, with a gradient estimator, such as a
+            straight-through one, which differs from finite differences by design.
         finite_differences: compare the gradients of the other terms with finite differences, which
             takes longer than all other checks together.
 
@@ -82,24 +82,24 @@ def small_grid(image_shape: tuple[int, int, int]) -> Dataset:
 
 def _batch(model: Model, image_shape: tuple[int, int, int], factors: int) -> Batch:
     height, width, channels = image_shape
-    x, y = torch.rand(2, IMAGES, channels, height, width)
-    batch = Batch(x, torch.rand(IMAGES, factors), LATE)
+    x, y = torch.rand(2, BATCH_SIZE, channels, height, width)
+    batch = Batch(x, torch.rand(BATCH_SIZE, factors), AFTER_SCHEDULES)
     actions: tuple[str, ...] = getattr(model, "actions", ())
     if not actions:
         return batch
-    return batch._replace(y=y, action=torch.arange(IMAGES) % len(actions))
+    return batch._replace(y=y, action=torch.arange(BATCH_SIZE) % len(actions))
 
 
-def _each(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
+def _map_tensors(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
     """The batch with a function applied to all its tensors."""
-    tensors = {name: part for name, part in batch._asdict().items() if isinstance(part, Tensor)}
-    changed: dict[str, Any] = {name: change(part) for name, part in tensors.items()}
+    tensors = {name: value for name, value in batch._asdict().items() if isinstance(value, Tensor)}
+    changed: dict[str, Any] = {name: change(value) for name, value in tensors.items()}
     return batch._replace(**changed)
 
 
-def _promise(kept: bool, sentence: str) -> None:
-    if not kept:
-        raise AssertionError(sentence)
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise AssertionError(message)
 
 
 def _close(a: Tensor, b: Tensor, *, tolerance: float) -> bool:
@@ -108,12 +108,10 @@ def _close(a: Tensor, b: Tensor, *, tolerance: float) -> bool:
 
 def _losses(model: Model) -> dict[str, str]:
     """The loss methods, and their names in a message."""
-    own = {"loss": "loss"}
-    return (
-        own | {"discriminator_loss": "discriminator's loss"}
-        if isinstance(model, Adversarial)
-        else own
-    )
+    methods = {"loss": "loss"}
+    if isinstance(model, Adversarial):
+        methods["discriminator_loss"] = "discriminator's loss"
+    return methods
 
 
 def _loss(model: Model, batch: Batch, method: str = "loss") -> Losses:
@@ -124,7 +122,7 @@ def _loss(model: Model, batch: Batch, method: str = "loss") -> Losses:
         return losses
 
 
-def _others(model: Model, method: str) -> list[nn.Parameter]:
+def _untrained_parameters(model: Model, method: str) -> list[nn.Parameter]:
     """The parameters that a loss does not train."""
     return discriminator_parameters(model) if method == "loss" else own_parameters(model)
 
@@ -132,34 +130,36 @@ def _others(model: Model, method: str) -> list[nn.Parameter]:
 def _check_arguments(build: Build, batch: Batch) -> None:
     model = build()
     cls = type(model)
-    _promise(isinstance(model, Model), f"{cls.__name__} is not a Model")
-    _promise(cls.__name__ in repr(model), "repr(model) does not name its class")
+    _require(isinstance(model, Model), f"{cls.__name__} is not a Model")
+    _require(cls.__name__ in repr(model), "repr(model) does not name its class")
     names = inspect.signature(cls).parameters
     for name in names:
-        _promise(hasattr(model, name), f"the argument '{name}' is not kept as an attribute")
-    kept = {name: getattr(model, name) for name in names}
-    twin = cls(**kept)
-    for name, value in kept.items():
-        same = getattr(twin, name) == value
-        _promise(bool(same), f"the argument '{name}' is not kept as it was given")
-    shapes, twins = (
-        {name: value.shape for name, value in m.state_dict().items()} for m in (model, twin)
+        _require(hasattr(model, name), f"the argument '{name}' is not stored as an attribute")
+    arguments = {name: getattr(model, name) for name in names}
+    rebuilt = cls(**arguments)
+    for name, value in arguments.items():
+        same = getattr(rebuilt, name) == value
+        _require(bool(same), f"the argument '{name}' is not stored unchanged")
+    shapes, rebuilt_shapes = (
+        {name: value.shape for name, value in m.state_dict().items()} for m in (model, rebuilt)
     )
-    _promise(shapes == twins, "a model built from its own attributes has other parameters")
+    _require(
+        shapes == rebuilt_shapes, "a model built from its own attributes has different parameters"
+    )
 
 
 def _check_discriminator(build: Build, batch: Batch) -> None:
     model = build()
     if isinstance(model, Adversarial):
         modules = dict(model.named_children())
-        _promise(
+        _require(
             DISCRIMINATOR in modules,
             f"the model is adversarial, but has no submodule '{DISCRIMINATOR}'",
         )
-        _promise(len(discriminator_parameters(model)) > 0, "the discriminator has nothing to learn")
-        _promise(model.discriminator_training.updates >= 1, "the discriminator is never updated")
-        taken = [n for n in model.loss(batch).terms if n.startswith(f"{DISCRIMINATOR}_")]
-        _promise(not taken, f"the loss terms {taken} are named like the discriminator's")
+        _require(len(discriminator_parameters(model)) > 0, "the discriminator has no parameters")
+        _require(model.discriminator_training.updates >= 1, "the discriminator is never updated")
+        clashing = [n for n in model.loss(batch).terms if n.startswith(f"{DISCRIMINATOR}_")]
+        _require(not clashing, f"the loss terms {clashing} are named like the discriminator's")
 
 
 def _check_losses(build: Build, batch: Batch) -> None:
@@ -167,46 +167,46 @@ def _check_losses(build: Build, batch: Batch) -> None:
     for method, what in _losses(model).items():
         for mode in (True, False):
             model.train(mode)
-            for n in (IMAGES, 1):
-                some = _each(batch, lambda part, n=n: part[:n])  # type: ignore[misc]
-                _check_terms(getattr(model, method)(some), n, what)
+            for n in (BATCH_SIZE, 1):
+                part = _map_tensors(batch, lambda tensor, n=n: tensor[:n])  # type: ignore[misc]
+                _check_terms(getattr(model, method)(part), n, what)
             first, again = (_loss(model, batch, method).total for _ in range(2))
-            _promise(
+            _require(
                 torch.equal(first, again), f"the {what} differs although the noise is the same"
             )
         with torch.no_grad():
-            _check_terms(getattr(model, method)(batch), IMAGES, what)
+            _check_terms(getattr(model, method)(batch), BATCH_SIZE, what)
 
 
 def _check_terms(losses: Losses, n: int, what: str) -> None:
-    _promise(len(losses.terms) > 0, f"the {what} has no terms")
+    _require(len(losses.terms) > 0, f"the {what} has no terms")
     unknown = set(losses.weights) - set(losses.terms)
-    _promise(not unknown, f"the {what} weighs terms that it does not have: {unknown}")
+    _require(not unknown, f"the {what} weighs terms that it does not have: {unknown}")
     for name, term in losses.terms.items():
         shape = tuple(term.shape)
-        _promise(
+        _require(
             shape in ((n,), ()),
             f"the {what} term '{name}' of {n} images has shape {shape}, not ({n},) or ()",
         )
-        _promise(
+        _require(
             bool(term.isfinite().all()), f"the {what} term '{name}' of {n} images is not finite"
         )
 
 
 def _check_gradients(build: Build, batch: Batch) -> None:
     model = build().train()
-    # Images are learned before actions, perhaps only then.
+    # Models of actions may train some parameters on images alone.
     stages = [batch] if batch.action is None else [batch, batch._replace(y=None, action=None)]
-    for (method, what), seen in product(_losses(model).items(), stages):
-        with frozen(_others(model, method)):
-            total = getattr(model, method)(seen).total
-            _promise(total.requires_grad, f"the total {what} has no gradient")
+    for (method, what), stage_batch in product(_losses(model).items(), stages):
+        with frozen(_untrained_parameters(model, method)):
+            total = getattr(model, method)(stage_batch).total
+            _require(total.requires_grad, f"the total {what} has no gradient")
             total.backward()
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             gradient = parameter.grad
-            _promise(gradient is not None, f"no gradient reaches the parameter '{name}'")
-            _promise(
+            _require(gradient is not None, f"no gradient reaches the parameter '{name}'")
+            _require(
                 gradient is None or bool(gradient.any()),
                 f"the gradient of the parameter '{name}' is zero everywhere",
             )
@@ -220,60 +220,62 @@ def _check_saving(build: Build, batch: Batch) -> None:
     other.load_state_dict(load_tensors(content))
     for method in ("represent", "reconstruct"):
         before, after = (getattr(m, method)(batch.x) for m in (model, other))
-        _promise(torch.equal(before, after), f"{method} differs after saving and loading")
+        _require(torch.equal(before, after), f"{method} differs after saving and loading")
     for loss, what in _losses(model).items():
         before, after = (_loss(m, batch, loss).total for m in (model, other))
-        _promise(torch.equal(before, after), f"the {what} differs after saving and loading")
+        _require(torch.equal(before, after), f"the {what} differs after saving and loading")
 
 
 def _check_images(model: Model, x: Tensor) -> None:
     n = len(x)
     model.train()
-    codes, images = model.represent(x), model.reconstruct(x)
-    _promise(model.training, "represent or reconstruct leaves the model in evaluation mode")
-    _promise(
-        codes.ndim == 2 and len(codes) == n and codes.shape[1] > 0,
-        f"represent of {n} images has shape {tuple(codes.shape)}, not ({n}, d)",
+    latents, images = model.represent(x), model.reconstruct(x)
+    _require(model.training, "represent or reconstruct leaves the model in evaluation mode")
+    _require(
+        latents.ndim == 2 and len(latents) == n and latents.shape[1] > 0,
+        f"represent of {n} images has shape {tuple(latents.shape)}, not ({n}, d)",
     )
-    _promise(
+    _require(
         images.shape == x.shape,
         f"reconstruct of shape {tuple(x.shape)} has shape {tuple(images.shape)}",
     )
-    _promise(bool(((images >= 0) & (images <= 1)).all()), "reconstruct gives values outside [0, 1]")
-    for method, answer in (("represent", codes), ("reconstruct", images)):
-        _promise(not answer.requires_grad, f"{method} carries gradients")
+    _require(
+        bool(((images >= 0) & (images <= 1)).all()), "reconstruct returns values outside [0, 1]"
+    )
+    for method, answer in (("represent", latents), ("reconstruct", images)):
+        _require(not answer.requires_grad, f"{method} returns a tensor with gradients")
         again = getattr(model, method)(x)
-        _promise(torch.equal(answer, again), f"{method} gives another answer when asked again")
+        _require(torch.equal(answer, again), f"{method} is not deterministic")
         alone = getattr(model, method)(x[:1])
-        _promise(
+        _require(
             _close(alone, answer[:1], tolerance=1e-4),
-            f"{method} of an image depends on the images beside it",
+            f"{method} of an image depends on the other images of the batch",
         )
 
 
 def _check_decoded_images(model: Model, image_shape: tuple[int, int, int]) -> None:
-    arrays = np.random.default_rng(0).integers(0, 256, (IMAGES, *image_shape), dtype=np.uint8)
+    arrays = np.random.default_rng(0).integers(0, 256, (BATCH_SIZE, *image_shape), dtype=np.uint8)
     x = torch.from_numpy(arrays).permute(0, 3, 1, 2) / 255
-    codes, images = model.represent(x), model.reconstruct(x).permute(0, 2, 3, 1)
-    for shown, wanted_codes, wanted_images in (
-        (arrays, codes, images),
-        (arrays[0], codes[0], images[0]),
+    latents, images = model.represent(x), model.reconstruct(x).permute(0, 2, 3, 1)
+    for array, expected_latents, expected_images in (
+        (arrays, latents, images),
+        (arrays[0], latents[0], images[0]),
     ):
-        what = "a stack of uint8 images" if shown.ndim == 4 else "one uint8 image"
-        answer = model.represent(shown)
-        _promise(
+        what = "a stack of uint8 images" if array.ndim == 4 else "one uint8 image"
+        answer = model.represent(array)
+        _require(
             isinstance(answer, np.ndarray)
-            # Sums over one image are rounded differently than over many; quantized codes enlarge that.
-            and _close(torch.from_numpy(answer), wanted_codes, tolerance=1e-3),
-            f"represent answers {what} unlike the tensor of the same images",
+            # A batch of one is rounded differently from a larger one; quantization amplifies that.
+            and _close(torch.from_numpy(answer), expected_latents, tolerance=1e-3),
+            f"represent of {what} differs from represent of the same images as a tensor",
         )
-        answer = model.reconstruct(shown)
-        _promise(
+        answer = model.reconstruct(array)
+        _require(
             isinstance(answer, np.ndarray)
             and answer.dtype == np.uint8
-            and answer.shape == shown.shape
-            and bool((torch.from_numpy(answer) / 255 - wanted_images).abs().max() <= 1 / 255),
-            f"reconstruct answers {what} unlike the tensor of the same images",
+            and answer.shape == array.shape
+            and bool((torch.from_numpy(answer) / 255 - expected_images).abs().max() <= 1 / 255),
+            f"reconstruct of {what} differs from reconstruct of the same images as a tensor",
         )
 
 
@@ -292,24 +294,24 @@ def _check_double(
     model: Model, batch: Batch, estimated: Collection[str], finite_differences: bool
 ) -> None:
     model.double().train()
-    batch = _each(batch, lambda part: part.double() if part.is_floating_point() else part)
+    batch = _map_tensors(batch, lambda x: x.double() if x.is_floating_point() else x)
     for method in ("represent", "reconstruct"):
         answer: Any = getattr(model, method)(batch.x)
-        _promise(answer.dtype == torch.float64, f"{method} does not keep float64")
+        _require(answer.dtype == torch.float64, f"{method} does not keep float64")
     terms = {name for method in _losses(model) for name in _loss(model, batch, method).terms}
     unknown = set(estimated) - terms
-    _promise(not unknown, f"there are no loss terms {sorted(unknown)} to call estimated")
+    _require(not unknown, f"there are no loss terms {sorted(unknown)} to list in `estimated`")
     for method, what in _losses(model).items():
-        with frozen(_others(model, method)):
+        with frozen(_untrained_parameters(model, method)):
             for name, term in _loss(model, batch, method).terms.items():
-                _promise(
+                _require(
                     term.dtype == torch.float64, f"the {what} term '{name}' does not keep float64"
                 )
                 if finite_differences and term.requires_grad and name not in estimated:
-                    _check_slope(_Term(model, batch, method, name), f"{what} term '{name}'")
+                    _check_gradient(_Term(model, batch, method, name), f"{what} term '{name}'")
 
 
-def _check_slope(term: _Term, what: str) -> None:
+def _check_gradient(term: _Term, what: str) -> None:
     trained = {name: p for name, p in term.named_parameters() if p.requires_grad}
 
     def value(*parameters: Tensor) -> Tensor:
@@ -317,10 +319,10 @@ def _check_slope(term: _Term, what: str) -> None:
 
     values = tuple(p.detach().clone().requires_grad_() for p in trained.values())
     try:
-        # A step ten times smaller than usual: among many thousand units one may be at its kink.
+        # A step ten times smaller than usual: one of many thousand ReLUs may be close to its kink.
         gradcheck(value, values, eps=1e-7, fast_mode=True, check_undefined_grad=False)
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         raise AssertionError(
-            f"the gradient of the {what} is not its slope: {reason[:200]}"
+            f"the gradient of the {what} differs from finite differences: {reason[:200]}"
         ) from error

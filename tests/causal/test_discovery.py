@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from disentwine.causal import Graph, discover, independence_score
-from disentwine.causal.constraints import limits
+from disentwine.causal.constraints import build_constraints
 from disentwine.causal.independence_score import (
     IndependenceScore,
     information,
@@ -198,7 +198,7 @@ def test_of_a_known_graph_edges_count_and_not_their_weights() -> None:
 def test_local_search_finds_what_all_graphs_would() -> None:
     for seed in range(3):
         x, names, _ = labels("flow", seed, 0.1)
-        terms, free = IndependenceScore(x, seed=0), limits(names)
+        terms, free = IndependenceScore(x, seed=0), build_constraints(names)
         local = local_scores(terms, free, rng=np.random.default_rng(0))
         every = all_scores(terms, free)
         assert min(local.values()) == pytest.approx(min(every.values()))
@@ -209,7 +209,7 @@ def test_every_stage_of_the_search_is_told() -> None:
     stages: list[int] = []
     local_scores(
         IndependenceScore(labels("flow", 0, 0.1)[0], seed=0),
-        limits(tuple("abcd")),
+        build_constraints(tuple("abcd")),
         rng=np.random.default_rng(0),
         on_stage=lambda: stages.append(1),
     )
@@ -230,8 +230,8 @@ def test_seven_nodes_within_limits() -> None:
 
 def test_there_are_543_graphs_of_four_nodes_and_25_of_three() -> None:
     x, names, _ = labels("flow", 0, 0.1)
-    assert len(all_scores(IndependenceScore(x, seed=0), limits(names))) == 543
-    assert len(all_scores(IndependenceScore(x[:, :3], seed=0), limits(names[:3]))) == 25
+    assert len(all_scores(IndependenceScore(x, seed=0), build_constraints(names))) == 543
+    assert len(all_scores(IndependenceScore(x[:, :3], seed=0), build_constraints(names[:3]))) == 25
 
 
 def test_residuals_explain_curves_and_no_noise() -> None:
@@ -293,7 +293,7 @@ def test_information_is_zero_on_average_where_there_is_none() -> None:
             {},
             {"known": nx.DiGraph([("a", "b")]), "required": [("a", "b")]},
             UsageError,
-            "give either",
+            "leave out required",
         ),
         ({}, {"known": nx.DiGraph([("a", "c")])}, UsageError, "'b', 'c'"),
         ({}, {"bootstrap": -1}, UsageError, "negative"),

@@ -85,7 +85,7 @@ def weighted(weight: float) -> nx.DiGraph:
         (lambda: Graph(("a",), [[np.nan]]), "NaN"),
         (lambda: Graph(("a",), [[0]], [[2]]), "0 to 1"),
         (lambda: Graph.from_edges(("angle",), [("angel", "angle")]), "Did you mean 'angle'"),
-        (lambda: Graph.from_edges(("a", "b"), ["ab"]), "no edge"),
+        (lambda: Graph.from_edges(("a", "b"), ["ab"]), "not an edge"),
         (lambda: Graph.from_json({"names": ["a"]}), "'weights'"),
         (lambda: Graph.from_networkx(nx.DiGraph([("a", "b")]), ("a", "c")), "'b', 'c'"),
         (lambda: Graph.from_edges(("a",), []).parents("b"), "no factor 'b'"),

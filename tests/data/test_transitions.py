@@ -106,7 +106,7 @@ def test_factors_may_be_held_that_do_not_act():
     for factors in ("size", ()):
         with pytest.raises(UsageError, match=r"in a list, such as \['size'\]; got"):
             dataset.with_transitions(factors=factors)
-    with pytest.raises(UsageError, match="fixed: size cannot be acted on and fixed"):
+    with pytest.raises(UsageError, match="fixed: size is also in `factors`"):
         transitions(dataset, fixed=("size",))
     with pytest.raises(UsageError, match="'colour'"):
         transitions(dataset, factors=("size",), fixed=("colour",))
@@ -212,7 +212,7 @@ def test_copies_of_training_images_are_found_and_other_images_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen = import_module("disentwine.data.transitions")  # the package has a function of this name
-    monkeypatch.setattr(seen, "AT_ONCE", 7)  # several parts of either
+    monkeypatch.setattr(seen, "CHUNK", 7)  # several parts of either
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (60, 8, 8, 3), dtype=np.uint8)
     dataset = Arrays(images=images)

@@ -9,9 +9,9 @@ from disentwine.core.random import fixed_noise
 from disentwine.losses.adversarial import (
     discriminator_loss,
     generator_loss,
-    lazy_slope_penalty,
+    gradient_penalty,
+    lazy_gradient_penalty,
     permute_dimensions,
-    slope_penalty,
 )
 
 N = 20_000
@@ -79,12 +79,14 @@ def test_the_best_discriminator_knows_the_total_correlation() -> None:
 
 def test_the_slope_penalty_is_half_the_squared_gradient() -> None:
     x = torch.randn(4, 3)
-    torch.testing.assert_close(slope_penalty(lambda x: x.square().sum(1), x), 2 * x.square().sum(1))
+    torch.testing.assert_close(
+        gradient_penalty(lambda x: x.square().sum(1), x), 2 * x.square().sum(1)
+    )
 
 
 def test_the_slope_penalty_has_a_slope_of_its_own() -> None:
     w = torch.tensor([1.0, 2.0], requires_grad=True)
-    slope_penalty(lambda x: x @ w, torch.zeros(3, 2)).mean().backward()
+    gradient_penalty(lambda x: x @ w, torch.zeros(3, 2)).mean().backward()
     torch.testing.assert_close(w.grad, w.detach())
 
 
@@ -94,18 +96,18 @@ def test_the_lazy_slope_penalty_is_as_heavy_on_average() -> None:
     def judge(x: torch.Tensor) -> torch.Tensor:
         return x.square().sum(1)
 
-    paid = torch.stack([lazy_slope_penalty(judge, x, step=step) for step in range(64)])
-    torch.testing.assert_close(paid.mean(0), slope_penalty(judge, x))
+    paid = torch.stack([lazy_gradient_penalty(judge, x, step=step) for step in range(64)])
+    torch.testing.assert_close(paid.mean(0), gradient_penalty(judge, x))
     assert (paid == 0).all(1).sum() == 64 - 64 // 8
     with torch.no_grad():  # validation is not to depend on which step it comes after
         for step in (8, 9):
             torch.testing.assert_close(
-                lazy_slope_penalty(judge, x, step=step), slope_penalty(judge, x)
+                lazy_gradient_penalty(judge, x, step=step), gradient_penalty(judge, x)
             )
 
 
 def test_the_slope_penalty_is_known_without_gradients() -> None:
     with torch.no_grad():
-        penalty = slope_penalty(lambda x: 3 * x[:, 0], torch.zeros(2, 5))
+        penalty = gradient_penalty(lambda x: 3 * x[:, 0], torch.zeros(2, 5))
     assert torch.equal(penalty, torch.full((2,), 4.5))
     assert not penalty.requires_grad

@@ -8,7 +8,7 @@ from torch.distributions import Categorical, Normal
 
 from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
-from disentwine.losses.adversarial import SLOPE_EVERY
+from disentwine.losses.adversarial import PENALTY_INTERVAL
 from disentwine.models import InfoGAN
 
 
@@ -72,7 +72,7 @@ def test_an_image_is_painted_again_from_its_code() -> None:
         assert torch.equal(model.decode(codes), model.generate(codes, torch.zeros(4, 2)))
 
 
-@pytest.mark.parametrize(("step", "slopes"), [(0, SLOPE_EVERY), (1, 0)])
+@pytest.mark.parametrize(("step", "slopes"), [(0, PENALTY_INTERVAL), (1, 0)])
 def test_the_discriminator_tells_true_images_from_painted_ones(step: int, slopes: int) -> None:
     model = build(slope_weight=3)
     batch = Batch(torch.rand(4, 1, 16, 16), torch.zeros(4, 0), step=step)

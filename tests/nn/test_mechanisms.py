@@ -41,7 +41,7 @@ def test_labels_are_effects_and_noise(controller: CausalController) -> None:
 def test_what_is_not_caused_does_not_move(controller: CausalController) -> None:
     labels = torch.randn(5, 4)
     for i, follow in enumerate([{0, 2, 3}, {1, 2, 3}, {2, 3}, {3}]):
-        moved = controller.move(labels, {i: torch.full((5,), 1.7)})
+        moved = controller.intervene(labels, {i: torch.full((5,), 1.7)})
         assert (moved[:, i] == 1.7).all()
         for j in range(4):
             assert torch.equal(labels[:, j], moved[:, j]) == (j not in follow)
@@ -52,7 +52,7 @@ def test_what_is_not_caused_does_not_move(controller: CausalController) -> None:
 
 def test_an_effect_that_is_set_stays_where_it_is_put(controller: CausalController) -> None:
     labels = torch.randn(5, 4)
-    moved = controller.move(labels, {0: torch.ones(5), 2: labels[:, 2]})
+    moved = controller.intervene(labels, {0: torch.ones(5), 2: labels[:, 2]})
     assert torch.equal(moved[:, 2:], labels[:, 2:])
 
 
@@ -95,14 +95,14 @@ def test_it_is_a_density_and_starts_as_the_mixture_by_hand() -> None:
 
 
 def test_noise_that_vanishes_has_a_finite_density() -> None:
-    mixture = GaussianMixture(least=0.01)
+    mixture = GaussianMixture(min_std=0.01)
     nn.init.constant_(mixture.log_scales, -100.0)
     assert mixture.log_density(mixture.means.detach()).isfinite().all()
 
 
 def fitted(x: Tensor, y: Tensor, *, by_density: bool) -> float:
     """The slope of y = a x + noise, by the likelihood of a learnt density or by least squares."""
-    slope, mixture = nn.Parameter(torch.zeros(())), GaussianMixture(least=0.01)
+    slope, mixture = nn.Parameter(torch.zeros(())), GaussianMixture(min_std=0.01)
     optimiser = torch.optim.Adam([slope, *mixture.parameters()], lr=0.03)
     for step in range(600):
         optimiser.param_groups[0]["lr"] = 0.03 * (1 - step / 600)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from disentwine.core.capabilities import DiscriminatorTraining, capabilities
 from disentwine.core.model import Batch, Losses, Model
-from disentwine.losses.adversarial import discriminator_loss, generator_loss, slope_penalty
+from disentwine.losses.adversarial import discriminator_loss, generator_loss, gradient_penalty
 from disentwine.nn.encoders import ImageShape
 from disentwine.nn.images import accepts_images
 from disentwine.testing import check_model
@@ -42,7 +42,7 @@ class Duel(Model):
         z = self.encoder(batch.x)
         noise = torch.randn_like(z)
         told_apart = discriminator_loss(self.judge(noise), self.judge(z))
-        return Losses({"told_apart": told_apart, "slope": slope_penalty(self.judge, noise)})
+        return Losses({"told_apart": told_apart, "slope": gradient_penalty(self.judge, noise)})
 
     @accepts_images
     def represent(self, x: Tensor) -> Tensor:
@@ -129,7 +129,7 @@ class WrongSlope(Duel):
     ("mutant", "sentence"),
     [
         (NoDiscriminator, "has no submodule 'discriminator'"),
-        (LearnsNothing, "the discriminator has nothing to learn"),
+        (LearnsNothing, "the discriminator has no parameters"),
         (NeverUpdated, "the discriminator is never updated"),
         (TakesAName, r"\['discriminator_loss'\] are named like the discriminator's"),
         (
@@ -138,7 +138,7 @@ class WrongSlope(Duel):
         ),
         (TrainedByTheOther, "no gradient reaches the parameter 'encoder.1.weight'"),
         (WrongShape, r"the discriminator's loss term 'codes' of 3 images has shape \(3, 1\)"),
-        (WrongSlope, "the gradient of the discriminator's loss term 'told_apart' is not its slope"),
+        (WrongSlope, "the discriminator's loss term 'told_apart' differs from finite differences"),
     ],
 )
 def test_a_broken_promise_is_named(mutant: type[Duel], sentence: str) -> None:

@@ -17,8 +17,8 @@ import disentwine.losses
 from disentwine.losses.adversarial import (
     discriminator_loss,
     generator_loss,
-    lazy_slope_penalty,
-    slope_penalty,
+    gradient_penalty,
+    lazy_gradient_penalty,
 )
 from disentwine.losses.dip import (
     covariance_of_latents,
@@ -108,9 +108,9 @@ TERMS: dict[str, tuple[Callable[..., Tensor | tuple[Tensor, ...]], Inputs]] = {
     ),
     "discriminator_loss": (discriminator_loss, draws((6,), (6,))),
     "generator_loss": (generator_loss, draws((6,))),
-    "slope_penalty": (partial(slopes_of_a_judge, slope_penalty), draws((3, 4))),
-    "lazy_slope_penalty": (
-        partial(slopes_of_a_judge, partial(lazy_slope_penalty, step=0)),
+    "gradient_penalty": (partial(slopes_of_a_judge, gradient_penalty), draws((3, 4))),
+    "lazy_gradient_penalty": (
+        partial(slopes_of_a_judge, partial(lazy_gradient_penalty, step=0)),
         draws((3, 4)),
     ),
     "squared_distances": (squared_distances, draws(*pairs)),

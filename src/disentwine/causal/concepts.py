@@ -1,4 +1,4 @@
-"""Concepts of a causal model, and what training labels decide about them."""
+"""Concepts: names, kinds, training ranges, graph and counterfactuals."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from disentwine.causal.constraints import NOTHING, Knowledge
-from disentwine.causal.discovery import FEWEST_ROWS, checked_labels, discover
+from disentwine.causal.constraints import NO_KNOWLEDGE, Knowledge
+from disentwine.causal.discovery import MIN_ROWS, checked_labels, discover
 from disentwine.causal.graph import Edge, Graph
 from disentwine.causal.notears import discover_notears
 from disentwine.core.dataset import Dataset
@@ -27,11 +27,11 @@ from disentwine.errors import DataError, UsageError
 if TYPE_CHECKING:
     from disentwine.core.capabilities import Intervenes
 
-MOST_OFFSET = 1e5
-"""Standard deviations that labels may lie away from zero: a float32 has seven digits."""
+MAX_OFFSET = 1e5
+"""Largest mean of labels in standard deviations, as float32 has seven digits."""
 
-MOST_DISCRETE = 8
-"""Most values of an effect that has a categorical mechanism."""
+MAX_DISCRETE_VALUES = 8
+"""Largest number of values of an ordinal effect with a categorical mechanism."""
 
 Discovery = Literal["independence", "least-squares"]
 
@@ -42,12 +42,12 @@ class Concept:
 
     Arguments:
         name: of the label.
-        kind: how its values compare.
-        unit: the unit of its values.
+        kind: continuous, ordinal, categorical or binary.
+        unit: unit of its values.
         mean: of the training labels.
         std: their standard deviation.
-        values: the names of its categories, or its least and greatest training label; none if unknown,
-            as of runs of early versions.
+        values: the names of its categories, or its smallest and largest training label; empty for
+            runs of early versions.
 
     >>> light = Concept("light_angle", unit="degrees", mean=92.7, std=22.6, values=(54.0, 132.3))
     >>> [light.position(angle) for angle in (60, 150, 2000)]
@@ -63,13 +63,13 @@ class Concept:
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """The names of its categories; none where values are numbers."""
+        """The names of its categories; empty for numbers."""
         return category_names(self.values)
 
     @property
     def range(self) -> tuple[float, float]:
-        """Least and greatest training label, or number of a category; mean ± 2 standard deviations
-        where no values are known."""
+        """Smallest and largest training label or category index; mean ± 2 standard deviations where
+        no values are known."""
         if self.categories:
             return 0.0, len(self.categories) - 1.0
         if self.values:
@@ -77,14 +77,14 @@ class Concept:
         return self.mean - 2 * self.std, self.mean + 2 * self.std
 
     def position(self, value: float) -> Position:
-        """Whether training labels cover a value: "seen", "beyond" or "absurd"."""
+        """Position of a value relative to the training range: "seen", "beyond" or "absurd"."""
         return range_position(value, *self.range)
 
-    def in_words(self, value: float) -> str:
+    def format_value(self, value: float) -> str:
         """The name of a category, or the number.
 
         >>> colour = Concept("colour", "categorical", values=("red", "blue"))
-        >>> colour.in_words(1.0), colour.in_words(0.5)
+        >>> colour.format_value(1.0), colour.format_value(0.5)
         ('blue', '0.5')
         """
         names = {float(i): name for i, name in enumerate(self.categories)}
@@ -93,10 +93,10 @@ class Concept:
 
 @dataclass(frozen=True)
 class ConceptSpec:
-    """The concepts of a causal model, in the order of its labels.
+    """The concepts of a causal model, in the order of the label columns.
 
     Arguments:
-        concepts: one for each column of the labels.
+        concepts: one per column of the labels.
 
     >>> from disentwine.data import Pendulum
     >>> ConceptSpec.from_dataset(Pendulum(size=32)).concepts[1].range
@@ -111,7 +111,7 @@ class ConceptSpec:
 
         Arguments:
             dataset: some labels may be missing.
-            needed_by: who learns from them, for errors.
+            needed_by: name of the model, for errors.
         """
         labels = dataset.factors[dataset.split["train"]]
         if not np.isfinite(labels).any():
@@ -123,10 +123,10 @@ class ConceptSpec:
                     f"labels; label more images, or leave it out"
                 )
             centre, spread = np.nanmean(column), np.nanstd(column)
-            if abs(centre) > MOST_OFFSET * spread:
+            if abs(centre) > MAX_OFFSET * spread:
                 raise DataError(
-                    f"{needed_by}: '{name}' varies by {spread:.3g} around {centre:.6g}, which numbers of "
-                    f"single precision cannot tell apart; subtract {centre:.6g} from it"
+                    f"{needed_by}: '{name}' varies by {spread:.3g} around {centre:.6g}, which single "
+                    f"precision cannot resolve; subtract {centre:.6g} from it"
                 )
         statistics = (np.nanmean, np.nanstd, np.nanmin, np.nanmax)
         columns = zip(*(f(labels, axis=0).tolist() for f in statistics), strict=True)
@@ -138,19 +138,19 @@ class ConceptSpec:
                     factor.unit,
                     mean,
                     std,
-                    category_names(factor.values) or (least, most),
+                    category_names(factor.values) or (low, high),
                 )
-                for factor, (mean, std, least, most) in zip(dataset.spec, columns, strict=True)
+                for factor, (mean, std, low, high) in zip(dataset.spec, columns, strict=True)
             )
         )
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the concepts are called."""
+        """Names of the concepts."""
         return tuple(concept.name for concept in self.concepts)
 
     def outside_range(self, numbers: Mapping[int, FloatArray]) -> tuple[OutOfRange, ...]:
-        """For each concept its value furthest outside the training range, unless labels cover it.
+        """The values outside the training range: the furthest one of each concept that is set.
 
         Arguments:
             numbers: (n,) values by the index of each concept that is set.
@@ -171,17 +171,17 @@ class ConceptSpec:
 
 
 def concept_spec_of(model: Intervenes) -> ConceptSpec:
-    """The concepts of a model, or their names alone where it has no `concept_spec`."""
+    """The concepts of a model; names only if the model has no `concept_spec`."""
     found: ConceptSpec | None = getattr(model, "concept_spec", None)
     return found or ConceptSpec(tuple(map(Concept, model.concept_names)))
 
 
 def counterfactual_of(model: Intervenes, x: Any, intervention: Intervention) -> Counterfactual:
-    """The counterfactual of a model; by `do` and `concepts` where it has no method `counterfactual`.
+    """The counterfactual of a model; by `do` and `concepts` if it has no method `counterfactual`.
 
     Arguments:
-        model: one that *intervenes*.
-        x: images, in a form that the model takes.
+        model: a model with the capability "intervenes".
+        x: images, in a format that the model accepts.
         intervention: on its concepts.
     """
     if hasattr(model, "counterfactual"):
@@ -203,41 +203,41 @@ def counterfactual_of(model: Intervenes, x: Any, intervention: Intervention) -> 
 
 
 def complete_labels(dataset: Dataset) -> FloatArray:
-    """The rows (n, k) of the training labels in which none is missing."""
+    """The training labels (n, k) of images with all labels."""
     labels = dataset.factors[dataset.split["train"]]
     return labels[np.isfinite(labels).all(axis=1)]
 
 
 def discrete_values(dataset: Dataset, graph: Graph) -> tuple[tuple[float, ...], ...]:
-    """The values of each concept that is an effect and has few of them or is categorical; none of others.
+    """The values of each effect that is categorical or has few values; empty for other concepts.
 
     Arguments:
-        dataset: its training labels are read.
-        graph: whose effects are meant.
+        dataset: its training labels are used.
+        graph: causal graph of the concepts.
     """
     values = [tuple(np.unique(column).tolist()) for column in complete_labels(dataset).T]
     return tuple(
         found
         if graph.parents(factor.name)
-        and (len(found) <= MOST_DISCRETE or factor.kind == "categorical")
+        and (len(found) <= MAX_DISCRETE_VALUES or factor.kind == "categorical")
         else ()
         for factor, found in zip(dataset.spec, values, strict=True)
     )
 
 
 def enough_labels(dataset: Dataset, *, to_learn: str, otherwise: str = "") -> FloatArray:
-    """The rows of `complete_labels`, or an error where they are too few.
+    """`complete_labels`, or an error if there are too few.
 
     Arguments:
-        dataset: its training labels are read.
-        to_learn: what they are needed for.
-        otherwise: what can be done beside labelling more images.
+        dataset: its training labels are used.
+        to_learn: what the labels are needed for, for the error.
+        otherwise: an alternative to labelling more images, for the error.
     """
     complete, rows = complete_labels(dataset), len(dataset.split["train"])
-    if len(complete) < FEWEST_ROWS:
+    if len(complete) < MIN_ROWS:
         raise DataError(
             f"labels: {len(complete)} of {rows} training images carry every label, and at least "
-            f"{FEWEST_ROWS} are needed to learn {to_learn}; label more of them completely{otherwise}"
+            f"{MIN_ROWS} are needed to learn {to_learn}; label more of them completely{otherwise}"
         )
     return checked_labels(complete, dataset.names)
 
@@ -245,27 +245,27 @@ def enough_labels(dataset: Dataset, *, to_learn: str, otherwise: str = "") -> Fl
 def learn_graph(
     dataset: Dataset,
     edges: Iterable[Edge] | None = None,
-    knowledge: Knowledge = NOTHING,
+    knowledge: Knowledge = NO_KNOWLEDGE,
     discovery: Discovery = "independence",
 ) -> Graph:
-    """The graph of the given edges, or one learnt from the training labels.
+    """The graph with the given edges, or a graph learnt from the training labels.
 
     Arguments:
-        dataset: its training labels are read.
-        edges: all (cause, effect) pairs, where they are known.
+        dataset: its training labels are used.
+        edges: all (cause, effect) pairs, if the graph is known.
         knowledge: prior knowledge of the graph.
         discovery: "independence" by `discover`, "least-squares" by `discover_notears`.
     """
     if not isinstance(knowledge, Knowledge):
         raise UsageError(f"knowledge: write Knowledge(tiers=...), got {knowledge!r}")
     if discovery == "least-squares":
-        if edges is not None or knowledge != NOTHING:
+        if edges is not None or knowledge != NO_KNOWLEDGE:
             raise UsageError("discovery: least squares take no edges or knowledge; give either")
         return discover_notears(_to_discover(dataset), dataset.names)
     if edges is None:
         return discover(_to_discover(dataset), dataset.names, **asdict(knowledge))
-    if knowledge != NOTHING:
-        raise UsageError("edges: a whole graph leaves nothing to know; give edges or knowledge")
+    if knowledge != NO_KNOWLEDGE:
+        raise UsageError("edges: they already define the graph; give edges or knowledge")
     return Graph.from_edges(dataset.names, edges)
 
 

@@ -1,4 +1,4 @@
-"""Prior knowledge of a graph, and constraints as masks."""
+"""Prior knowledge of a graph, and constraints on the search as masks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Knowledge:
     bootstrap: NonNegativeInt = 0
 
 
-NOTHING = Knowledge()
+NO_KNOWLEDGE = Knowledge()
 """No prior knowledge."""
 
 
@@ -45,8 +45,8 @@ class GraphConstraints:
     """Constraints on graphs from prior knowledge.
 
     Arguments:
-        allowed: (k, k) whether row may cause column.
-        required: (k, k) whether it must.
+        allowed: (k, k) True where row may cause column.
+        required: (k, k) True where row must cause column.
     """
 
     allowed: NDArray[np.bool_]
@@ -54,15 +54,15 @@ class GraphConstraints:
 
     @cached_property
     def parent_masks(self) -> tuple[Dag, Dag]:
-        """Allowed and required parents of each node, as bits."""
+        """Allowed and required parents of each node as bit masks."""
         return bits_of_columns(self.allowed), bits_of_columns(self.required)
 
     def required_only(self) -> Dag:
-        """The graph of the required edges alone."""
+        """The graph with the required edges only."""
         return self.parent_masks[1]
 
     def permits(self, dag: Dag) -> bool:
-        """Whether a graph meets the constraints."""
+        """Whether a graph satisfies the constraints."""
         return all(
             not parents & ~allowed and parents & required == required
             for parents, allowed, required in zip(dag, *self.parent_masks, strict=True)
@@ -75,54 +75,61 @@ class GraphConstraints:
         return GraphConstraints(allowed, self.required)
 
 
-def limits(
+def build_constraints(
     names: tuple[str, ...],
     *,
     required: Iterable[Edge] = (),
     forbidden: Iterable[Edge] = (),
     tiers: Sequence[Sequence[str]] = (),
 ) -> GraphConstraints:
-    """Constraints from prior knowledge by names, or an error where no graph can meet it.
+    """Constraints from prior knowledge; contradictions raise `UsageError`.
 
     Arguments:
         names: of the nodes.
         required: edges (cause, effect) that the graph must have.
         forbidden: edges that it must not have.
-        tiers: groups of names; no edge leads from a later to an earlier one. Other names are free.
+        tiers: groups of names; no edge leads from a later to an earlier one. Names in no
+            group are not constrained.
 
-    >>> limits(("age", "beard"), tiers=[["age"], ["beard"]]).allowed
+    >>> build_constraints(("age", "beard"), tiers=[["age"], ["beard"]]).allowed
     array([[False,  True],
            [False, False]])
     """
-    must = edge_matrix(names, required, "required")
-    cannot = edge_matrix(names, forbidden, "forbidden")
-    late = _backward(names, tiers)
-    for matrix, reason in ((cannot, "forbidden"), (late, "against the order of the tiers")):
-        if (must & matrix).any():
-            cause, effect = np.argwhere(must & matrix)[0]
+    required_edges = edge_matrix(names, required, "required")
+    forbidden_edges = edge_matrix(names, forbidden, "forbidden")
+    backward = _against_tiers(names, tiers)
+    for matrix, reason in (
+        (forbidden_edges, "forbidden"),
+        (backward, "against the order of the tiers"),
+    ):
+        if (required_edges & matrix).any():
+            cause, effect = np.argwhere(required_edges & matrix)[0]
             raise UsageError(f"required: {names[cause]} -> {names[effect]} is also {reason}")
-    if cycle := find_cycle(must):
+    if cycle := find_cycle(required_edges):
         path = " -> ".join(names[i] for i in cycle)
         raise UsageError(f"required: the edges make a cycle, {path}; remove one of them")
-    return GraphConstraints(~(cannot | late | np.eye(len(names), dtype=bool)), must)
+    not_allowed = forbidden_edges | backward | np.eye(len(names), dtype=bool)
+    return GraphConstraints(~not_allowed, required_edges)
 
 
 def bits_of_columns(matrix: NDArray[np.bool_]) -> Dag:
+    """Each column of a mask as one integer, the bits of its True rows set."""
     return tuple(sum(1 << int(i) for i in np.flatnonzero(column)) for column in matrix.T)
 
 
-def _backward(names: tuple[str, ...], tiers: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
-    place: dict[int, int] = {}
+def _against_tiers(names: tuple[str, ...], tiers: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
+    """(k, k) True for edges from a later tier to an earlier one."""
+    tier_of: dict[int, int] = {}
     for tier, members in enumerate(tiers):
         if isinstance(members, str):
             raise UsageError(f"tiers: {members!r} is no list of names; write [[...], [...]]")
         for name in members:
             node = column_index(names, name)
-            if node in place:
+            if node in tier_of:
                 raise UsageError(f"tiers: '{name}' is given twice")
-            place[node] = tier
+            tier_of[node] = tier
     backward = np.zeros((len(names), len(names)), dtype=bool)
-    for cause in place:
-        for effect in place:
-            backward[cause, effect] = place[cause] > place[effect]
+    for cause in tier_of:
+        for effect in tier_of:
+            backward[cause, effect] = tier_of[cause] > tier_of[effect]
     return backward

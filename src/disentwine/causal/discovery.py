@@ -1,4 +1,4 @@
-"""Learning of causal graphs from labels by independence of exogenous variables."""
+"""Causal discovery from labels by independence of exogenous variables."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from disentwine.causal.constraints import GraphConstraints, bits_of_columns, limits
+from disentwine.causal.constraints import GraphConstraints, bits_of_columns, build_constraints
 from disentwine.causal.graph import Edge, Graph
 from disentwine.causal.independence_score import Dag, IndependenceScore
 from disentwine.causal.search import (
-    EXHAUSTIVE,
     LOCAL_STAGES,
-    Scores,
+    MAX_EXHAUSTIVE,
+    GraphScores,
     all_scores,
     edge_confidence,
     local_scores,
@@ -25,11 +25,11 @@ from disentwine.core.types import FloatArray
 from disentwine.errors import DataError, UsageError
 from disentwine.progress import ProgressBar
 
-FEWEST_ROWS = 30
+MIN_ROWS = 30
 
 
 def checked_labels(labels: ArrayLike, names: Sequence[str]) -> FloatArray:
-    """The rows (n, k) with all labels, or an error that explains what is wrong with them.
+    """The rows (n, k) without missing labels; invalid labels raise an error.
 
     >>> checked_labels([[1.0, float("nan")]] + [[i, -i] for i in range(40)], ("a", "b")).shape
     (40, 2)
@@ -51,26 +51,24 @@ def checked_labels(labels: ArrayLike, names: Sequence[str]) -> FloatArray:
                 f"labels: '{name}' is infinite in row {row}; correct it or leave it NaN"
             )
     complete = table[~np.isnan(table).any(axis=1)]
-    if len(complete) < FEWEST_ROWS:
+    if len(complete) < MIN_ROWS:
         raise DataError(
-            f"labels: {len(complete)} of {len(table)} rows carry every label; "
-            f"at least {FEWEST_ROWS} are needed"
+            f"labels: {len(complete)} of {len(table)} rows have all labels; "
+            f"at least {MIN_ROWS} are needed"
         )
     for name, column in zip(names, complete.T, strict=True):
         if np.ptp(column) <= 1e-12 * np.abs(column).max():
-            raise DataError(
-                f"labels: '{name}' has one value only; leave it out, nothing can be learnt of it"
-            )
+            raise DataError(f"labels: '{name}' has one value only; leave it out")
     return complete
 
 
-MOST_ROWS = 10_000
+MAX_ROWS = 10_000
 
-MOST_ROWS_LOCAL = 2_000
-"""For more than five nodes, where thousands of regressions are made."""
+MAX_ROWS_LOCAL = 2_000
+"""For hill climbing, which fits thousands of regressions."""
 
-SMALLEST_WEIGHT = 1e-3
-"""Weight of an edge whose cause explains nothing beyond the other causes."""
+MIN_WEIGHT = 1e-3
+"""Weight of an edge whose cause explains nothing beyond the other causes; 0 means no edge."""
 
 
 def discover(
@@ -85,26 +83,26 @@ def discover(
     seed: int = 0,
     progress: bool | None = None,
 ) -> Graph:
-    """Learn the graph whose exogenous variables are the least dependent (see `IndependenceScore`).
+    """Learn the graph whose exogenous variables are least dependent (see `IndependenceScore`).
 
-    All graphs of up to five nodes are compared; larger ones are searched by hill climbing. Effects may
-    be nonlinear and may be determined by their causes; noise must be additive, except for binary
-    labels. Edges that the data do not identify, as of linear effects with Gaussian noise or between
-    binary labels, have a low confidence.
+    Graphs of up to five nodes are searched exhaustively, larger ones by hill climbing. Effects may be
+    nonlinear and may be determined by their causes; noise must be additive, except for binary labels.
+    Edges that the data do not identify have a low confidence, such as edges between binary labels or of
+    linear effects with Gaussian noise.
 
-    The weight of an edge is the decrease of the explained share of the effect's variance without the
-    cause.
+    The weight of an edge is the share of the effect's variance that the cause explains beyond the other
+    causes.
 
     Arguments:
-        labels: (n, k), a column a name; rows with NaN are left out.
+        labels: (n, k), one column per name; rows with NaN are left out.
         names: of the columns.
         required: edges (cause, effect) that the graph must have.
         forbidden: edges that it must not have.
         tiers: groups of names; no edge leads from a later group to an earlier one.
-        known: the whole graph; then only weights and confidence are computed.
-        bootstrap: number of resamples over which the confidence is averaged, each searched again.
+        known: the true graph, for which only weights and confidence are computed.
+        bootstrap: number of resamples over which the confidence is averaged, with a search for each.
         seed: of landmarks, restarts and resamples.
-        progress: show a bar; by default on a terminal, for long searches.
+        progress: show a progress bar; by default for long searches on a terminal.
 
     >>> rng = np.random.default_rng(0)
     >>> light = rng.uniform(-1, 1, 300)
@@ -114,79 +112,82 @@ def discover(
     (Graph(light -> shadow), True)
     """
     x = checked_labels(labels, names)
-    named = Graph(names, np.zeros((len(names), len(names)))).names
-    bounds = limits(named, required=required, forbidden=forbidden, tiers=tiers)
-    given = None
+    node_names = Graph(names, np.zeros((len(names), len(names)))).names
+    constraints = build_constraints(node_names, required=required, forbidden=forbidden, tiers=tiers)
+    known_dag = None
     if known is not None:
-        if bounds.required.any() or not (bounds.allowed | np.eye(len(named), dtype=bool)).all():
+        if (
+            constraints.required.any()
+            or not (constraints.allowed | np.eye(len(node_names), dtype=bool)).all()
+        ):
             raise UsageError(
-                "known: a whole graph leaves nothing to require or forbid; give either"
+                "known: it already defines the graph; leave out required, forbidden and tiers"
             )
-        given = _parents(known, named)
+        known_dag = _parents(known, node_names)
     if bootstrap < 0 or seed < 0:
         raise UsageError("bootstrap and seed must not be negative")
 
     rng = np.random.default_rng(seed)
-    k = len(named)
-    rows = rng.permutation(len(x))[: MOST_ROWS if k <= EXHAUSTIVE else MOST_ROWS_LOCAL]
+    k = len(node_names)
+    rows = rng.permutation(len(x))[: MAX_ROWS if k <= MAX_EXHAUSTIVE else MAX_ROWS_LOCAL]
     x = x[rows]
-    stages = 1 if k <= EXHAUSTIVE or given is not None else LOCAL_STAGES
-    show = False if progress is None and k <= EXHAUSTIVE and not bootstrap else progress
+    stages = 1 if k <= MAX_EXHAUSTIVE or known_dag is not None else LOCAL_STAGES
+    show = False if progress is None and k <= MAX_EXHAUSTIVE and not bootstrap else progress
     bar = ProgressBar("causal graph", total=stages * (1 + bootstrap), show=show)
-    # On small matrices further threads of the linear algebra are slower.
+    # More BLAS threads are slower on small matrices.
     with bar, threadpool_limits(limits=1):
 
         def learn(table: FloatArray) -> tuple[IndependenceScore, Dag, FloatArray]:
-            terms = IndependenceScore(table, seed=seed)
-            scores = _scores(terms, bounds, given, rng, bar.advance)
-            chosen = given or min(scores, key=scores.__getitem__)
-            return terms, chosen, edge_confidence(terms, scores)
+            score = IndependenceScore(table, seed=seed)
+            scores = _scores(score, constraints, known_dag, rng, bar.advance)
+            best = known_dag or min(scores, key=scores.__getitem__)
+            return score, best, edge_confidence(score, scores)
 
-        terms, chosen, confidence = learn(x)
+        score, best, confidence = learn(x)
         if bootstrap:
             confidence = np.mean([learn(_resampled(x, rng))[2] for _ in range(bootstrap)], axis=0)
-    return Graph(named, _weights(terms, chosen), np.clip(confidence, 0, 1))
+    return Graph(node_names, _weights(score, best), np.clip(confidence, 0, 1))
 
 
 def _scores(
-    terms: IndependenceScore,
-    bounds: GraphConstraints,
-    given: Dag | None,
+    score: IndependenceScore,
+    constraints: GraphConstraints,
+    known_dag: Dag | None,
     rng: np.random.Generator,
     on_stage: Callable[[], None],
-) -> Scores:
-    if given is None and terms.k > EXHAUSTIVE:
-        return local_scores(terms, bounds, rng=rng, on_stage=on_stage)
-    if given is None:
-        scores = all_scores(terms, bounds)
+) -> GraphScores:
+    if known_dag is None and score.k > MAX_EXHAUSTIVE:
+        return local_scores(score, constraints, rng=rng, on_stage=on_stage)
+    if known_dag is None:
+        scores = all_scores(score, constraints)
     else:
-        scores = {dag: terms.score(dag) for dag in (given, *neighbours(given, bounds))}
+        scores = {dag: score.score(dag) for dag in (known_dag, *neighbours(known_dag, constraints))}
     on_stage()
     return scores
 
 
 def _resampled(x: FloatArray, rng: np.random.Generator) -> FloatArray:
-    # Each row once: a duplicate would leak into leave-one-out residuals.
+    # Duplicate rows would leak into leave-one-out residuals.
     rows = np.unique(rng.integers(len(x), size=len(x)))
-    if len(rows) < FEWEST_ROWS or (np.ptp(x[rows], axis=0) == 0).any():
+    if len(rows) < MIN_ROWS or (np.ptp(x[rows], axis=0) == 0).any():
         return x
     return np.asarray(x[rng.permutation(rows)])
 
 
 def _parents(known: Graph | nx.DiGraph, names: tuple[str, ...]) -> Dag:
     graph = known.to_networkx() if isinstance(known, Graph) else known
-    # Its weights are ignored: they are computed from the labels.
+    # Its weights are ignored, as weights are computed from the labels.
     edges = graph.__class__(graph.edges())
     edges.add_nodes_from(graph)
     return bits_of_columns(Graph.from_networkx(edges, names).adjacency)
 
 
-def _weights(terms: IndependenceScore, dag: Dag) -> FloatArray:
-    weights = np.zeros((terms.k, terms.k))
+def _weights(score: IndependenceScore, dag: Dag) -> FloatArray:
+    weights = np.zeros((score.k, score.k))
     for effect, parents in enumerate(dag):
-        for cause in range(terms.k):
+        for cause in range(score.k):
             if parents >> cause & 1:
-                others = terms.exogenous(effect, parents & ~(1 << cause)).share
-                lost = others - terms.exogenous(effect, parents).share
-                weights[cause, effect] = max(lost, SMALLEST_WEIGHT)
+                without_cause = score.exogenous(effect, parents & ~(1 << cause)).share
+                explained = without_cause - score.exogenous(effect, parents).share
+                weights[cause, effect] = max(explained, MIN_WEIGHT)
     return weights

@@ -19,12 +19,12 @@ Edge = tuple[str, str]
 
 
 class Graph:
-    """Directed acyclic graph; edges have a weight and, where they were learnt, a confidence.
+    """Directed acyclic graph; edges have a weight and, if learnt, a confidence.
 
     Arguments:
         names: of the nodes.
         weights: (k, k) strength of the edge from row (cause) to column (effect), 0 for no edge.
-        confidence: (k, k) from 0 to 1, also of edges that were not chosen.
+        confidence: (k, k) from 0 to 1, also of edges that are not in the graph.
 
     >>> graph = Graph.from_edges(("ball", "height", "flow"), [("ball", "height"), ("height", "flow")])
     >>> graph
@@ -49,25 +49,27 @@ class Graph:
 
     @classmethod
     def from_edges(cls, names: Sequence[str], edges: Iterable[Edge]) -> Graph:
-        """A graph of edges of weight 1."""
+        """A graph from edges, of weight 1."""
         return cls(names, edge_matrix(_checked_names(names), edges, "edges").astype(np.float64))
 
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph, names: Sequence[str] | None = None) -> Graph:
-        """A graph with the edges' attributes "weight" (1 by default) and "confidence".
+        """A graph from networkx, with the edge attributes "weight" (1 by default) and "confidence".
 
         Arguments:
-            graph: its nodes are strings.
+            graph: a graph whose nodes are strings.
             names: the order of the nodes, by default that of `graph`.
         """
         nodes = _checked_names(list(graph.nodes) if names is None else names)
         if set(nodes) != set(graph.nodes):
-            odd = sorted(set(nodes) ^ set(graph.nodes))
-            raise UsageError(f"names and the graph's nodes differ in {', '.join(map(repr, odd))}")
+            unmatched = sorted(set(nodes) ^ set(graph.nodes))
+            raise UsageError(
+                f"names and the graph's nodes differ in {', '.join(map(repr, unmatched))}"
+            )
         for cause, effect, weight in graph.edges(data="weight", default=1):
             if weight == 0:
                 raise UsageError(
-                    f"{cause} -> {effect} has weight 0, which is no edge; remove it, or its weight"
+                    f"{cause} -> {effect} has weight 0, which means no edge; remove the edge or its weight"
                 )
         weights = nx.to_numpy_array(graph, nodelist=nodes, weight="weight", nonedge=0.0)
         confidence = None
@@ -77,7 +79,7 @@ class Graph:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Graph:
-        """The graph that `to_json` wrote."""
+        """The graph from the output of `to_json`."""
         missing = {"names", "weights"} - set(fields)
         if missing:
             raise UsageError(f"graph: there is no field '{min(missing)}'")
@@ -132,7 +134,7 @@ class Graph:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The nodes, causes before their effects, otherwise as they were named."""
+        """The nodes in topological order, ties in the order of `names`."""
         rank = self._names.index
         return tuple(nx.lexicographical_topological_sort(self.to_networkx(), key=rank))
 
@@ -148,24 +150,24 @@ class Graph:
         return tuple(node for node in self.order if node in below)
 
     def affected_by(self, interventions: Iterable[str]) -> tuple[str, ...]:
-        """All nodes that change under an intervention on several nodes, causes first.
+        """Descendants of the intervened nodes that are not intervened on themselves, causes first.
 
         >>> chain = Graph.from_edges(("a", "b", "c"), [("a", "b"), ("b", "c")])
         >>> chain.affected_by(["a"]), chain.affected_by(["a", "b"])
         (('b', 'c'), ('c',))
         """
-        fixed = [self._names.index(name) for name in interventions if name in self._names]
+        intervened = [self._names.index(name) for name in interventions if name in self._names]
         changed = np.zeros(len(self._names), dtype=bool)
-        changed[fixed] = True
+        changed[intervened] = True
         order = [self._names.index(name) for name in self.order]
         for node in order:
             changed[node] |= (self.adjacency[:, node] & changed).any()
-        changed[fixed] = False
+        changed[intervened] = False
         return tuple(self._names[node] for node in order if changed[node])
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """Lets a checkpoint's JSON stand for a graph among constructor arguments."""
+        """Lets constructors accept a graph as JSON, as checkpoints store it."""
         from pydantic_core import core_schema
 
         def parse(value: Any) -> Graph:
@@ -181,12 +183,12 @@ class Graph:
 
     def __repr__(self) -> str:
         linked = {name for edge in self.edges for name in edge}
-        lone = [name for name in self._names if name not in linked]
-        return f"Graph({', '.join([f'{a} -> {b}' for a, b in self.edges] + lone)})"
+        isolated = [name for name in self._names if name not in linked]
+        return f"Graph({', '.join([f'{a} -> {b}' for a, b in self.edges] + isolated)})"
 
 
 def edge_matrix(names: tuple[str, ...], edges: Iterable[Edge], what: str) -> NDArray[np.bool_]:
-    """(k, k) True at every edge, or an error that names the edge at fault.
+    """(k, k) True at every edge; an invalid edge raises an error.
 
     >>> edge_matrix(("a", "b"), [("b", "a")], "required")
     array([[False, False],
@@ -195,7 +197,7 @@ def edge_matrix(names: tuple[str, ...], edges: Iterable[Edge], what: str) -> NDA
     matrix = np.zeros((len(names), len(names)), dtype=bool)
     for edge in edges:
         if isinstance(edge, str) or len(edge) != 2:
-            raise UsageError(f"{what}: {edge!r} is no edge; write (cause, effect)")
+            raise UsageError(f"{what}: {edge!r} is not an edge; write (cause, effect)")
         cause, effect = (column_index(names, end) for end in edge)
         if cause == effect:
             raise UsageError(f"{what}: '{edge[0]}' cannot cause itself")
@@ -220,7 +222,9 @@ def _frozen(values: ArrayLike, k: int, what: str) -> FloatArray:
     if k == 0:
         matrix = matrix.reshape(0, 0)
     if matrix.shape != (k, k):
-        raise UsageError(f"{what} must be of shape ({k}, {k}), a row a name; got {matrix.shape}")
+        raise UsageError(
+            f"{what} must be of shape ({k}, {k}), one row per name; got {matrix.shape}"
+        )
     if not np.isfinite(matrix).all():
         raise UsageError(f"{what} holds NaN or infinity")
     matrix.setflags(write=False)
@@ -228,7 +232,7 @@ def _frozen(values: ArrayLike, k: int, what: str) -> FloatArray:
 
 
 def find_cycle(adjacency: NDArray[np.bool_]) -> list[int]:
-    """The nodes along a cycle, back to the first; none where there is no cycle.
+    """The nodes along a cycle, the first one repeated at the end; empty for an acyclic graph.
 
     >>> find_cycle(np.array([[False, True], [True, False]])), find_cycle(np.zeros((2, 2), bool))
     ([0, 1, 0], [])

@@ -14,8 +14,8 @@ from disentwine.core.types import FloatArray
 
 LANDMARKS = 120
 RIDGES = tuple(10.0**power for power in range(-8, 0))
-SPAN = 1e-9
-"""Least variance of a direction of the features, relative to the largest."""
+MIN_VARIANCE = 1e-9
+"""Smallest variance of a direction of the features, relative to the largest."""
 
 
 def leave_one_out_residuals(
@@ -26,7 +26,7 @@ def leave_one_out_residuals(
     Ridge regression on $\phi(x)$, the Nystroem features of a Gaussian kernel and $x$ itself. With $Z$
     the features' orthonormal directions, $e$ their variances and $s = e / (e + n\rho)$, the
     leave-one-out residual is $(y - \hat y)_t / (1 - h_t)$, where $h_t = 1/n + \sum_j Z_{tj}^2 s_j$;
-    no fit is repeated. For each effect the ridge $\rho$ minimises the leave-one-out error.
+    one fit serves all rows. For each effect the ridge $\rho$ minimises the leave-one-out error.
 
     Reference: Using the Nystroem method to speed up kernel machines, C. Williams and M. Seeger,
     2001; the leave-one-out form is that of PRESS, D. Allen, 1974.
@@ -50,8 +50,8 @@ def leave_one_out_residuals(
     best, smallest = effects, np.full(effects.shape[1], np.inf)
     for ridge in RIDGES:
         shrink = e / (e + n * ridge)
-        left_over = effects - z @ (shrink[:, None] * projected)
-        residual = left_over / np.maximum(1 - 1 / n - leverages @ shrink, 1e-6)[:, None]
+        in_sample = effects - z @ (shrink[:, None] * projected)
+        residual = in_sample / np.maximum(1 - 1 / n - leverages @ shrink, 1e-6)[:, None]
         error = np.square(residual).mean(axis=0)
         best = np.where(error < smallest, residual, best)
         smallest = np.minimum(error, smallest)
@@ -64,8 +64,8 @@ def randomised_residual(
     r"""Randomised quantile residual of a binary variable: sampled from $[0, 1 - p]$ where y is 0 and from
     $[1 - p, 1]$ where it is 1.
 
-    It is uniform and independent of the causes if $p = P(y = 1 | causes)$ is right. The difference
-    $y - p$ never is.
+    It is uniform and independent of the causes if $p = P(y = 1 | causes)$; the difference $y - p$ is
+    not.
 
     Reference: Randomized quantile residuals, P. Dunn and G. Smyth, 1996.
 
@@ -79,13 +79,13 @@ def randomised_residual(
     array([0.32, 0.63])
     """
     p = np.clip(probability, 1e-3, 1 - 1e-3)
-    drawn = rng.random(len(y))
-    return np.where(y, 1 - p + drawn * p, drawn * (1 - p))
+    uniform = rng.random(len(y))
+    return np.where(y, 1 - p + uniform * p, uniform * (1 - p))
 
 
 def _features(x: FloatArray, rng: np.random.Generator) -> FloatArray:
     landmarks = x[rng.choice(len(x), min(LANDMARKS, len(x)), replace=False)]
-    # The width of standardised inputs in d dimensions.
+    # The squared kernel width for d standardised inputs.
     d = x.shape[1]
     variances, directions = np.linalg.eigh(gaussian_kernel(landmarks, landmarks, variance=d))
     kept = variances > 1e-8 * variances[-1]
@@ -113,24 +113,24 @@ def gaussian_kernel(a: FloatArray, b: FloatArray, *, variance: float) -> FloatAr
 
 def _orthonormal(features: FloatArray) -> tuple[FloatArray, FloatArray]:
     variances, directions = np.linalg.eigh(features.T @ features)
-    kept = variances > SPAN * variances[-1]
+    kept = variances > MIN_VARIANCE * variances[-1]
     return features @ (directions[:, kept] / np.sqrt(variances[kept])), variances[kept]
 
 
 DEGREE = 4
 
 GROUPS = 20
-"""Groups of rows that are left out in turn for the standard error of an estimate."""
+"""Groups of rows of the jackknife."""
 
-MOST = 1 - 1e-6
-"""The largest squared correlation, so that information stays finite."""
+MAX_SQUARED_CORRELATION = 1 - 1e-6
+"""Bound on squared correlations that keeps the information finite."""
 
 
 class RankBasis(NamedTuple):
     """Orthonormal functions of one variable's ranks.
 
     Arguments:
-        columns: (n, DEGREE); a variable of few values has columns of zeros.
+        columns: (n, DEGREE); columns are zero if the variable has few values.
         rank: number of columns that are not 0.
     """
 
@@ -141,7 +141,7 @@ class RankBasis(NamedTuple):
 def rank_basis(u: FloatArray) -> RankBasis:
     """Legendre polynomials of the ranks of u, centred and orthonormal.
 
-    A variable of two values has one function only:
+    For a binary variable there is one function only:
 
     >>> rank_basis(np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])).rank
     1
@@ -158,9 +158,9 @@ def rank_basis(u: FloatArray) -> RankBasis:
 def information(a: RankBasis, b: RankBasis) -> float:
     r"""$I = -\tfrac12 \sum_k \log(1 - \rho_k^2) - K_a K_b / 2n$ with canonical correlations $\rho$.
 
-    The sum is the mutual information, in nats, of Gaussian vectors as correlated as these functions
-    of the ranks: 0 only where none of them is correlated. The last term is what it is on average
-    where there is no dependence, so that the estimate may be a little below 0.
+    The sum is the mutual information, in nats, of Gaussian vectors with the correlations of these
+    functions of the ranks. The last term is its mean under independence, so the estimate can be slightly
+    negative.
 
     Reference: Relations between two sets of variates, H. Hotelling, 1936; the bias is that of the
     likelihood-ratio test of independence, M. Bartlett, 1938.
@@ -176,7 +176,7 @@ def information(a: RankBasis, b: RankBasis) -> float:
 
 
 def information_without_groups(a: RankBasis, b: RankBasis) -> FloatArray:
-    """(GROUPS,) the information, bias and all, with each group of rows left out."""
+    """(GROUPS,) the information with each group of rows left out, not corrected for bias."""
     n = len(a.columns)
     bounds = np.arange(GROUPS + 1) * n // GROUPS
     products = np.stack(
@@ -188,18 +188,18 @@ def information_without_groups(a: RankBasis, b: RankBasis) -> FloatArray:
 
 def _nats(products: FloatArray) -> FloatArray:
     squares = np.square(np.linalg.svd(products, compute_uv=False))
-    nats: FloatArray = -0.5 * np.log1p(-np.minimum(squares, MOST)).sum(axis=-1)
+    nats: FloatArray = -0.5 * np.log1p(-np.minimum(squares, MAX_SQUARED_CORRELATION)).sum(axis=-1)
     return nats
 
 
 Dag = tuple[int, ...]
-"""The parents of each node as bits: where bit 2 is set, node 2 is a parent."""
+"""The parents of each node as a bit mask: bit j is set if node j is a parent."""
 
-OWN_NOISE = 0.2
-"""s: nodes whose noise has a smaller share of the standard deviation count less."""
+MIN_NOISE = 0.2
+"""s: nodes whose noise is a smaller fraction of the standard deviation have less weight."""
 
 DEPENDENT_CAUSE = 0.25
-"""Additional cost of an edge, relative, whose cause is fully explained by its own causes."""
+"""Additional relative cost of an edge whose cause is fully explained by its own causes."""
 
 
 class NodeNoise(NamedTuple):
@@ -207,7 +207,7 @@ class NodeNoise(NamedTuple):
 
     Arguments:
         basis: functions of its ranks.
-        share: v, its variance relative to that of the node.
+        share: v, its variance as a share of the node's.
         weight: w = v (1 + s^2) / (v + s^2).
     """
 
@@ -217,18 +217,18 @@ class NodeNoise(NamedTuple):
 
 
 class IndependenceScore:
-    r"""Dependence between the exogenous variables $u_i$ of a graph's nodes, plus a cost of its edges.
+    r"""Dependence between the exogenous variables $u_i$ of a graph, plus a cost per edge.
 
     $$\sum_{i<j} w_i w_j I(u_i, u_j) + \lambda \sum_{p \to c} [1 + \tfrac14 (1 - v_p)],
     \qquad \lambda = .02 + \log n / n$$
 
     $u_i$ is $x_i$ for a root and otherwise its residual on its parents. For additive noise the sum of
     informations is the negative log-likelihood minus the entropies of the data. The weight of a node
-    that its parents determine goes to 0: it has no noise that could be dependent, only errors of a
-    fit, which a likelihood would take for evidence.
+    that is determined by its parents goes to 0: its residuals are errors of the regression, not noise,
+    and their dependence is no evidence.
 
     Arguments:
-        x: (n, k) one column a node.
+        x: (n, k), one column per node.
         seed: of the landmarks.
     """
 
@@ -244,7 +244,7 @@ class IndependenceScore:
         self._groups: dict[tuple[int, int, int, int], FloatArray] = {}
 
     def score(self, dag: Dag) -> float:
-        """The score of a graph; the smaller, the better it explains the data."""
+        """The score of a graph; lower is better."""
         return sum(self.pair(*pair) for pair in _node_pairs(dag))
 
     def change(self, old: Dag, new: Dag) -> float:
@@ -291,12 +291,12 @@ class IndependenceScore:
         return a.weight * b.weight * information(a.basis, b.basis)
 
     def exogenous(self, node: int, parents: int) -> NodeNoise:
-        """The exogenous variable of a node with these parents."""
+        """The exogenous variable of a node given its parents."""
         key = node, parents
         if key not in self._exogenous:
             u = self._residual(node, parents)
             v = min(float(np.square(u).mean()), 1.0)
-            w = v * (1 + OWN_NOISE**2) / (v + OWN_NOISE**2)
+            w = v * (1 + MIN_NOISE**2) / (v + MIN_NOISE**2)
             if self._binary[node]:
                 x = self._x[:, node]
                 rng = np.random.default_rng([self._seed, node])
@@ -307,7 +307,7 @@ class IndependenceScore:
     def _residual(self, node: int, parents: int) -> FloatArray:
         if parents == 0:
             return np.asarray(self._x[:, node])
-        # All nodes are fitted at once, for they share the features of these parents.
+        # All nodes are fitted at once, as they share the features of these parents.
         if parents not in self._residuals:
             causes = self._x[:, [p for p in range(self.k) if parents >> p & 1]]
             rng = np.random.default_rng([self._seed, parents])

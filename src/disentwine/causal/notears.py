@@ -15,7 +15,7 @@ from disentwine.core.types import FloatArray
 from disentwine.errors import UsageError
 
 TOLERANCE = 1e-8
-LARGEST_PENALTY = 1e16
+MAX_PENALTY = 1e16
 
 
 def discover_notears(
@@ -28,7 +28,7 @@ def discover_notears(
     on_step: Callable[[FloatArray], None] | None = None,
 ) -> Graph:
     r"""Learn A by the augmented Lagrangian of $\min_A \tfrac{1}{2n} \|X - XA\|^2 + \lambda_1 \|A\|_1$
-    subject to H(A) = 0, from an empty A.
+    subject to H(A) = 0, starting from A = 0.
 
     CausalVAE pre-trains A in this way. For nonlinear effects, and for effects that their causes
     determine, `discover` is more accurate.
@@ -36,13 +36,13 @@ def discover_notears(
     Reference: DAGs with NO TEARS, X. Zheng et al., 2018, with H(A) of DAG-GNN, Y. Yu et al., 2019.
 
     Arguments:
-        labels: (n, k), a column a name; rows with NaN are left out.
+        labels: (n, k), one column per name; rows with NaN are left out.
         names: of the columns.
         sparsity: $\lambda_1$.
-        threshold: weights below it, in absolute value, count as no edge.
-        standardise: give all labels the same variance. Without it the units of the labels decide
-            directions; with equal noise everywhere, as the method assumes, rightly so.
-        on_step: called with A at the start and after every step of the optimiser.
+        threshold: edges of smaller absolute weight are removed.
+        standardise: scale all labels to unit variance. Otherwise directions depend on the units of the
+            labels, which is correct only if all noise variances are equal, as the method assumes.
+        on_step: callback with A, at the start and after every step of the optimiser.
 
     >>> rng = np.random.default_rng(0)
     >>> a, b, noise = rng.normal(size=(3, 500))
@@ -58,7 +58,7 @@ def discover_notears(
         scaled = x / x.std(axis=0) if standardise else x
         weights = _augmented_lagrangian(scaled, sparsity, on_step or (lambda A: None))
     weights[np.abs(weights) < threshold] = 0
-    while cycle := find_cycle(weights != 0):  # what the tolerance let pass
+    while cycle := find_cycle(weights != 0):  # that remain within the tolerance
         weakest = min(pairwise(cycle), key=lambda edge: abs(weights[edge]))
         weights[weakest] = 0
     return Graph(names, weights)
@@ -80,35 +80,39 @@ def _augmented_lagrangian(
     def adjacency(parts: FloatArray) -> FloatArray:
         return np.asarray((parts[: k * k] - parts[k * k :]).reshape(k, k))
 
-    def watch(parts: FloatArray) -> None:
+    def report_step(parts: FloatArray) -> None:
         on_step(adjacency(parts))
 
     def objective(parts: FloatArray) -> tuple[float, FloatArray]:
         A = adjacency(parts)
-        left = np.eye(k) - A
+        residual_map = np.eye(k) - A
         h, h_gradient = _acyclicity(A)
-        loss = 0.5 * np.trace(left.T @ covariance @ left) + alpha * h + 0.5 * rho * h * h
-        gradient = (-covariance @ left + (alpha + rho * h) * h_gradient).ravel()
-        slope = np.concatenate([gradient, -gradient]) + sparsity
-        return float(loss + sparsity * parts.sum()), slope
+        loss = (
+            0.5 * np.trace(residual_map.T @ covariance @ residual_map)
+            + alpha * h
+            + 0.5 * rho * h * h
+        )
+        gradient = (-covariance @ residual_map + (alpha + rho * h) * h_gradient).ravel()
+        parts_gradient = np.concatenate([gradient, -gradient]) + sparsity
+        return float(loss + sparsity * parts.sum()), parts_gradient
 
-    watch(parts)
-    while violation > TOLERANCE and rho < LARGEST_PENALTY:
-        while rho < LARGEST_PENALTY:
+    report_step(parts)
+    while violation > TOLERANCE and rho < MAX_PENALTY:
+        while rho < MAX_PENALTY:
             found = minimize(
-                objective, parts, jac=True, method="L-BFGS-B", bounds=bounds, callback=watch
+                objective, parts, jac=True, method="L-BFGS-B", bounds=bounds, callback=report_step
             ).x
-            left = _acyclicity(adjacency(found))[0]
-            if left <= 0.25 * violation:
+            new_violation = _acyclicity(adjacency(found))[0]
+            if new_violation <= 0.25 * violation:
                 break
             rho *= 10
-        parts, violation = found, left
-        alpha += rho * left
+        parts, violation = found, new_violation
+        alpha += rho * new_violation
     return adjacency(parts)
 
 
 def _acyclicity(A: FloatArray) -> tuple[float, FloatArray]:
-    r"""H(A) of `disentwine.losses.acyclicity` and its gradient, $2 c A \circ (W^{m-1})^T$ with
+    r"""H(A) of `nn.concept_layers.acyclicity` and its gradient, $2 c A \circ (W^{m-1})^T$ with
     $W = I + \tfrac{c}{m} A \circ A$, with c = 1 and without torch."""
     m = len(A)
     W = np.eye(m) + A * A / m

@@ -13,78 +13,80 @@ from disentwine.causal.constraints import GraphConstraints
 from disentwine.causal.independence_score import Dag, IndependenceScore
 from disentwine.core.types import FloatArray
 
-EXHAUSTIVE = 5
-"""Up to so many nodes all graphs are scored; there are 29,281 of five nodes, 3.8 million of six."""
+MAX_EXHAUSTIVE = 5
+"""Largest number of nodes for exhaustive search: 29,281 graphs of five nodes, 3.8 million of six."""
 
 RESTARTS = 10
 
 LOCAL_STAGES = RESTARTS + 2
 
-Scores = dict[Dag, float]
-"""Scores of all graphs that were visited."""
+GraphScores = dict[Dag, float]
+"""GraphScores of all graphs that were visited."""
 
 
-def all_scores(terms: IndependenceScore, limits: GraphConstraints) -> Scores:
-    """Score every acyclic graph within the limits."""
-    k = terms.k
+def all_scores(score: IndependenceScore, constraints: GraphConstraints) -> GraphScores:
+    """Score every acyclic graph that satisfies the constraints."""
+    k = score.k
     dags = _all_dags(k)
-    allowed, required = (np.array(masks) for masks in limits.parent_masks)
+    allowed, required = (np.array(masks) for masks in constraints.parent_masks)
     dags = dags[((dags & ~allowed) == 0).all(axis=1) & ((dags & required) == required).all(axis=1)]
     total = np.zeros(len(dags))
     for i in range(k):
         for j in range(i + 1, k):
             parents, which = np.unique(dags[:, [i, j]], axis=0, return_inverse=True)
-            costs = [terms.pair(i, int(a), j, int(b)) for a, b in parents]
+            costs = [score.pair(i, int(a), j, int(b)) for a, b in parents]
             total += np.array(costs)[which.reshape(-1)]
-    return {tuple(map(int, dag)): float(score) for dag, score in zip(dags, total, strict=True)}
+    return {tuple(map(int, dag)): float(sum_) for dag, sum_ in zip(dags, total, strict=True)}
 
 
 def local_scores(
-    terms: IndependenceScore,
-    limits: GraphConstraints,
+    score: IndependenceScore,
+    constraints: GraphConstraints,
     *,
     rng: np.random.Generator,
     on_stage: Callable[[], None] = lambda: None,
-) -> Scores:
+) -> GraphScores:
     """Score the graphs visited by hill climbing from `required_only`, then from perturbed best graphs.
 
-    Finally each edge of the best graph is reversed and fixed, and the search is repeated: the confidence
-    of an edge depends on the best graph without it.
+    Finally the search is repeated from the best graph with each of its edges reversed and forbidden, as
+    the confidence of an edge depends on the best graph without it.
     """
-    scores: Scores = {}
-    best = climb(terms, limits, limits.required_only(), scores)
+    scores: GraphScores = {}
+    best = climb(score, constraints, constraints.required_only(), scores)
     on_stage()
     for _ in range(RESTARTS):
-        found = climb(terms, limits, _perturbed(best, limits, rng), scores)
+        found = climb(score, constraints, _perturbed(best, constraints, rng), scores)
         best = min(best, found, key=scores.__getitem__)
         on_stage()
     for child, parents in enumerate(best):
         for cause in _bits(parents):
-            turned = _turned(best, cause, child)
-            held = limits.without(cause, child)
-            if held.permits(turned) and is_acyclic(turned):
-                climb(terms, held, turned, scores)
+            start = _reversed(best, cause, child)
+            without_edge = constraints.without(cause, child)
+            if without_edge.permits(start) and is_acyclic(start):
+                climb(score, without_edge, start, scores)
     on_stage()
     return scores
 
 
-def climb(terms: IndependenceScore, limits: GraphConstraints, start: Dag, scores: Scores) -> Dag:
-    """Apply the best change of a single edge until none is better; adds visited graphs to `scores`."""
+def climb(
+    score: IndependenceScore, constraints: GraphConstraints, start: Dag, scores: GraphScores
+) -> Dag:
+    """Hill climbing by changes of a single edge; adds visited graphs to `scores`."""
     best = start
-    scores.setdefault(best, terms.score(best))
+    scores.setdefault(best, score.score(best))
     while True:
         better = best
-        for dag in neighbours(best, limits):
+        for dag in neighbours(best, constraints):
             if dag not in scores:
-                scores[dag] = scores[best] + terms.change(best, dag)
+                scores[dag] = scores[best] + score.change(best, dag)
             better = min(better, dag, key=scores.__getitem__)
         if better == best:
             return best
         best = better
 
 
-def neighbours(dag: Dag, limits: GraphConstraints) -> Iterator[Dag]:
-    """Graphs within the limits that differ in one edge: added, removed or turned."""
+def neighbours(dag: Dag, constraints: GraphConstraints) -> Iterator[Dag]:
+    """Graphs within the constraints that differ in one edge: added, removed or reversed."""
     for child in range(len(dag)):
         for cause in range(len(dag)):
             if cause == child:
@@ -92,12 +94,12 @@ def neighbours(dag: Dag, limits: GraphConstraints) -> Iterator[Dag]:
             changed = _with_parents(dag, child, dag[child] ^ (1 << cause))
             options = [changed]
             if dag[child] >> cause & 1:
-                options.append(_turned(dag, cause, child))
-            yield from (d for d in options if limits.permits(d) and is_acyclic(d))
+                options.append(_reversed(dag, cause, child))
+            yield from (d for d in options if constraints.permits(d) and is_acyclic(d))
 
 
 def is_acyclic(dag: Dag) -> bool:
-    """Whether nodes without parents can be taken away until none is left.
+    """Whether a graph is acyclic: roots can be removed until no node is left.
 
     >>> is_acyclic((0b10, 0b00)), is_acyclic((0b10, 0b01))
     (True, False)
@@ -135,15 +137,15 @@ def _all_dags(k: int) -> NDArray[np.int64]:
     return np.asarray(dags[left == 0], dtype=np.int64)
 
 
-def _perturbed(dag: Dag, limits: GraphConstraints, rng: np.random.Generator) -> Dag:
+def _perturbed(dag: Dag, constraints: GraphConstraints, rng: np.random.Generator) -> Dag:
     for _ in range(len(dag)):
-        options = list(neighbours(dag, limits))
+        options = list(neighbours(dag, constraints))
         if options:
             dag = options[rng.integers(len(options))]
     return dag
 
 
-def _turned(dag: Dag, cause: int, child: int) -> Dag:
+def _reversed(dag: Dag, cause: int, child: int) -> Dag:
     without = _with_parents(dag, child, dag[child] & ~(1 << cause))
     return _with_parents(without, cause, without[cause] | 1 << child)
 
@@ -156,50 +158,50 @@ def _bits(mask: int) -> list[int]:
     return [i for i in range(mask.bit_length()) if mask >> i & 1]
 
 
-MOST_EVIDENCE = 1000
-"""More rows than this make no surer: models are never true to the last nat."""
+MAX_EVIDENCE = 1000
+"""Number of rows beyond which confidence does not increase, as models are approximations."""
 
 MISFIT = 2.0
 
 
-def edge_confidence(terms: IndependenceScore, scores: Scores) -> FloatArray:
-    r"""The chance of each edge against its reverse and its absence, (k, k) of [cause, effect].
+def edge_confidence(score: IndependenceScore, scores: GraphScores) -> FloatArray:
+    r"""Confidence (k, k) of each edge [cause, effect] against its reverse and its absence.
 
-    For each pair of nodes let $g$ be the best graph scored with the edge, with its reverse or with
-    neither, and $\Delta_g$ what it leaves more dependent than the best of all, edges at their
-    cost. The chance is a softmax of $-\Delta_g / \tau_g$ over the three, with
+    For each pair of nodes let $g$ be the best scored graph with the edge, with its reverse, or with
+    neither, and $\Delta_g$ its dependence plus edge costs relative to the best graph of all. The
+    confidence is the softmax of $-\Delta_g / \tau_g$ over the three graphs, with
 
     $$\tau_g^2 = 1 / \min(n, 1000)^2 + \mathrm{sd}(\Delta_g)^2 + [2 (D - \lambda)_+]^2.$$
 
-    A softmax of the scores alone would take chance for evidence: where two directions are equally
-    good, as in a linear model with Gaussian noise, scores still differ by sd, a jackknife over
-    groups of rows. And where even the best of all leaves more dependence D than an edge is worth,
-    its noise is not additive and small differences say nothing. The higher cost of dependent
-    causes, a preference that is no evidence either, is left out.
+    The temperature accounts for noise: where two directions are equally good, as in a linear model
+    with Gaussian noise, scores differ by about sd, a jackknife estimate over groups of rows. Where the
+    dependence D of the best graph exceeds the cost $\lambda$ of an edge, noise is not additive, and
+    small differences are not significant. The higher cost of dependent causes is left out, as it is a
+    preference and not evidence.
 
     Arguments:
-        terms: of the data.
-        scores: of the graphs that were looked at.
+        score: the score on the data.
+        scores: scores of the visited graphs.
     """
     dags = list(scores)
     totals = np.array([scores[dag] for dag in dags])
     edges = np.stack([adjacency(dag) for dag in dags])
     best = dags[int(totals.argmin())]
-    floor = 1 / min(terms.n, MOST_EVIDENCE)
-    misfit = MISFIT * max(terms.dependence(best) - terms.edge_cost, 0.0)
-    best_groups = terms.dependence_without_groups(best)
+    floor = 1 / min(score.n, MAX_EVIDENCE)
+    misfit = MISFIT * max(score.dependence(best) - score.edge_cost, 0.0)
+    best_groups = score.dependence_without_groups(best)
 
     def evidence(members: NDArray[np.bool_]) -> float:
         if not members.any():
             return -math.inf
         dag = dags[int(np.argmin(np.where(members, totals, np.inf)))]
-        gap = _evidence_cost(terms, dag) - _evidence_cost(terms, best)
-        chance = jackknife(terms.dependence_without_groups(dag) - best_groups)
-        return -gap / math.hypot(floor, chance, misfit)
+        gap = _evidence_cost(score, dag) - _evidence_cost(score, best)
+        noise = jackknife(score.dependence_without_groups(dag) - best_groups)
+        return -gap / math.hypot(floor, noise, misfit)
 
-    confidence = np.zeros((terms.k, terms.k))
-    for i in range(terms.k):
-        for j in range(i + 1, terms.k):
+    confidence = np.zeros((score.k, score.k))
+    for i in range(score.k):
+        for j in range(i + 1, score.k):
             there, back = edges[:, i, j], edges[:, j, i]
             logits = np.array([evidence(with_it) for with_it in (there, back, ~(there | back))])
             odds = np.exp(logits - logits.max())
@@ -219,5 +221,5 @@ def jackknife(without: FloatArray) -> float:
     return float(without.std() * math.sqrt(groups - 1))
 
 
-def _evidence_cost(terms: IndependenceScore, dag: Dag) -> float:
-    return terms.dependence(dag) + terms.edge_cost * sum(parents.bit_count() for parents in dag)
+def _evidence_cost(score: IndependenceScore, dag: Dag) -> float:
+    return score.dependence(dag) + score.edge_cost * sum(parents.bit_count() for parents in dag)

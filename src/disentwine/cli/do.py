@@ -71,8 +71,8 @@ def _intervene(
         (
             concept.name,
             concept.unit,
-            concept.in_words(before),
-            concept.in_words(after),
+            concept.format_value(before),
+            concept.format_value(after),
             role.get(concept.name, ""),
         )
         for concept, before, after in zip(spec.concepts, found.before, found.after, strict=True)

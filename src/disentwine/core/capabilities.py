@@ -1,4 +1,4 @@
-"""Capabilities: protocols of what a model can do beyond the contract."""
+"""Capabilities: protocols of optional methods of models."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from disentwine.core.types import Do
 class Decodes(Protocol):
     """Latents can be decoded into images, as latent traversals need."""
 
-    def decode(self, codes: Tensor) -> Tensor:
-        """Images (n, channels, height, width) in [0, 1] for codes (n, d)."""
+    def decode(self, latents: Tensor, /) -> Tensor:
+        """Images (n, channels, height, width) in [0, 1] decoded from latents (n, d)."""
         ...
 
 
 @runtime_checkable
 class Quantizes(Protocol):
-    """Codes are indices into codebooks, not quantities: adjacent indices need not look alike.
+    """Latents are categorical: indices into codebooks, without an order.
 
     Attributes:
-        codebook_size: codes in each codebook.
+        codebook_size: number of codes in each codebook.
     """
 
     @property
     def codebook_size(self) -> int: ...
 
     def indices(self, x: Tensor) -> Tensor:
-        """The codes (n, d) of images, as integers."""
+        """Code indices (n, d) of images, as integers."""
         ...
 
 
@@ -71,7 +71,7 @@ class Intervenes(Protocol):
 
 @runtime_checkable
 class Abducts(Protocol):
-    """Abduction separate from intervention: inferred once per image, for many interventions on it."""
+    """Abduction separate from intervention, so that one abduction serves many interventions."""
 
     def abduct(self, x: Tensor) -> Any:
         """The latents inferred from images, exogenous noise included."""
@@ -100,11 +100,11 @@ class AppliesActions(Protocol):
     def reconstruct(self, x: Any) -> Any: ...
 
     def apply(self, x: Any, action: Any, *, times: int = 1) -> Any:
-        """The image after an action, or after several; by name or number."""
+        """Images after one action or a sequence of actions, given by name or index."""
         ...
 
     def retrieve(self, x: Any, y: Any) -> Any:
-        """(n, actions) the probability of each action, given the images x before and y after it."""
+        """Posterior probabilities (n, actions) of the action between images x and y."""
         ...
 
 
@@ -113,17 +113,17 @@ class EstimatesLikelihood(Protocol):
     """The likelihood of images can be estimated by importance sampling."""
 
     def log_weights(self, x: Tensor, *, samples: int) -> Tensor:
-        """log p(x, z) - log q(z|x) of `samples` samples of z, (samples, n)."""
+        """Log importance weights log p(x, z) - log q(z|x), (samples, n), with z sampled from q."""
         ...
 
 
 class DiscriminatorTraining(NamedTuple):
-    """How a discriminator is trained, with an Adam of its own.
+    """Optimizer settings of a discriminator, which has its own Adam.
 
     Arguments:
-        learning_rate: of Adam; it falls in proportion to the model's.
-        betas: of Adam.
-        updates: of the discriminator per update of the model.
+        learning_rate: initial learning rate; it follows the model's learning-rate schedule.
+        betas: Adam's betas.
+        updates: discriminator updates per update of the model.
     """
 
     learning_rate: float = 1e-4
@@ -133,50 +133,50 @@ class DiscriminatorTraining(NamedTuple):
 
 @runtime_checkable
 class Adversarial(Protocol):
-    """The model is trained against a discriminator, its submodule `discriminator`, with a loss of its own.
+    """The model is trained against a discriminator: the submodule `discriminator` with its own loss.
 
-    Gradients of `loss` reach all other parameters, those of `discriminator_loss` the discriminator
-    alone, so neither loss needs to detach anything. Each side changes the loss of the other, so losses
-    do not show which weights are best: a training keeps the last ones.
+    `loss` trains all other parameters and `discriminator_loss` trains the discriminator alone, so
+    neither loss needs to detach anything. Losses of adversaries do not rank checkpoints, so training
+    keeps the last weights, not those of the lowest validation loss.
     """
 
     discriminator_training: DiscriminatorTraining
 
     def discriminator_loss(self, batch: Batch) -> Losses:
-        """The discriminator's loss, term by term, on a batch of its own."""
+        """Named loss terms of the discriminator, on a separate batch."""
         ...
 
 
 @runtime_checkable
 class MatchesActions(Protocol):
-    """Latent actions can be matched with the names of labelled actions."""
+    """Latent actions can be matched with named actions."""
 
     @property
-    def nameless(self) -> bool:
-        """Whether actions are latent in training."""
+    def latent_actions(self) -> bool:
+        """Whether the model is trained without action labels."""
         ...
 
     def match(self, x: Any, y: Any, action: Any) -> None:
-        """Match latent actions with names, by pairs of images and the number (n,) of each pair's action."""
+        """Match latent actions with names, given pairs of images and the action index (n,) of each."""
         ...
 
 
 @runtime_checkable
 class UpdatesItself(Protocol):
-    """The model updates something itself after each update, such as codebooks by a moving average."""
+    """The model has state updated without gradients, such as codebooks with moving averages."""
 
     def after_update(self) -> None:
-        """Called after each update of the parameters."""
+        """Called after each optimizer step."""
         ...
 
 
 @runtime_checkable
 class ResetsLatents(Protocol):
-    """Inactive latents can be re-initialised (posterior collapse), so that training can use them."""
+    """Inactive latents (posterior collapse) can be re-initialised."""
 
     def reset_inactive_latents(self, x: Tensor, *, most: int | None = None) -> tuple[int, ...]:
-        """Re-initialise latents that are inactive on images (n, channels, height, width), at most `most`;
-        returns their indices."""
+        """Re-initialise at most `most` of the latents that are inactive on images (n, channels, height,
+        width); returns their indices."""
         ...
 
 
@@ -195,7 +195,7 @@ class Hierarchical(Protocol):
 
     @property
     def latent_layers(self) -> tuple[int, ...]:
-        """The layer of each latent dimension; 1 is next to the image."""
+        """Layer of each latent dimension; layer 1 is next to the image."""
         ...
 
 
@@ -221,4 +221,4 @@ def capabilities(model: nn.Module) -> tuple[str, ...]:
 
 
 DISCRIMINATOR = "discriminator"
-"""Name of the discriminator's submodule, and prefix of its terms in a log."""
+"""Name of the discriminator's submodule, and prefix of its logged losses."""

@@ -1,4 +1,4 @@
-"""Dataset, its factors, splits and actions, simulators, and transitions between images."""
+"""Datasets, factors, transitions between images, simulators, and random splits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Factor:
         kind: continuous, ordinal, categorical or binary.
         unit: of its values, for tables and sliders.
         values: the grid of an ordinal factor, or the names of the categories.
-        cyclic: whether a step beyond the last value leads to the first, as for an angle.
+        cyclic: whether the first value follows the last, as for an angle.
     """
 
     name: str
@@ -39,9 +39,9 @@ class ActionSpec:
 
     Arguments:
         factors: the factors that actions change, one at a time; all when omitted.
-        cyclic: False ends every grid, also of cyclic factors.
-        fixed: further factors that are equal in both images of a pair and that no action changes;
-            none when omitted. All other factors may differ.
+        cyclic: False treats cyclic factors as not cyclic.
+        fixed: further factors that are equal in both images of a pair; none when omitted. All other
+            factors may differ.
     """
 
     factors: tuple[str, ...] | None = None
@@ -72,11 +72,11 @@ class Dataset:
         spec: name, kind and unit of each factor.
         split: indices of the "train", "validation" and "test" images; disjoint.
         graph: the true causal graph over the names of the factors, if known.
-        stochastic: whether grey values are probabilities of white, from which every batch samples
-            binary pixels (dynamic binarization).
+        stochastic: whether batches sample binary pixels with grey values as probabilities (dynamic
+            binarization).
         labelled_fraction: fraction of the training and validation images that have labels.
         action_spec: the actions on images.
-        editable: whether users may edit its files, so that a run checks that they did not change.
+        editable: whether users may edit its files; runs then check that they are unchanged.
         about: one line for `disentwine data list`.
     """
 
@@ -98,20 +98,20 @@ class Dataset:
         `data.labelled_fraction`.
 
         >>> from disentwine.data import Pendulum
-        >>> some = Pendulum(size=32).with_labels(0.1)
-        >>> bool(np.isnan(some.factors[some.split["train"]]).all(axis=1).mean().round(1) == 0.9)
+        >>> tenth = Pendulum(size=32).with_labels(0.1)
+        >>> bool(np.isnan(tenth.factors[tenth.split["train"]]).all(axis=1).mean().round(1) == 0.9)
         True
         """
         if not 0 < fraction <= 1:
             raise UsageError(f"labelled_fraction must be above 0 and at most 1, got {fraction}")
-        partly = copy(self)
-        partly.labelled_fraction = fraction
-        partly.factors = np.array(self.factors, dtype=np.float64)
+        labelled = copy(self)
+        labelled.labelled_fraction = fraction
+        labelled.factors = np.array(self.factors, dtype=np.float64)
         for name in ("train", "validation"):
             indices = self.split[name]
             order = np.random.default_rng(0).permutation(len(indices))
-            partly.factors[indices[order[max(1, round(fraction * len(indices))) :]]] = np.nan
-        return partly
+            labelled.factors[indices[order[max(1, round(fraction * len(indices))) :]]] = np.nan
+        return labelled
 
     def with_transitions(
         self,
@@ -130,14 +130,14 @@ class Dataset:
         ('+x', '-x')
         """
         if isinstance(factors, str) or isinstance(fixed, str) or factors == ():
-            got = factors if isinstance(factors, str) or factors == () else fixed
-            raise UsageError(f"name factors in a list, such as ['{self.names[0]}']; got {got!r}")
+            given = factors if isinstance(factors, str) or factors == () else fixed
+            raise UsageError(f"name factors in a list, such as ['{self.names[0]}']; got {given!r}")
         for name in (*(factors or ()), *(fixed or ())):
             column_index(self.names, name)
         both = [name for name in fixed or () if name in (factors or self.names)]
         if both:
             raise UsageError(
-                f"fixed: {', '.join(both)} cannot be acted on and fixed; name it in `factors` or in `fixed`"
+                f"fixed: {', '.join(both)} is also in `factors`; name it in `factors` or in `fixed`"
             )
         changed = copy(self)
         changed.action_spec = ActionSpec(factors, cyclic, fixed)
@@ -162,7 +162,7 @@ class Dataset:
         return self.factors[:, column_index(self.names, name)]
 
     def is_cyclic(self, column: int) -> bool:
-        """Whether an action leads from the last value of a factor to the first."""
+        """Whether actions wrap around from the last value of a factor to the first."""
         return self.action_spec.cyclic and self.spec[column].cyclic
 
     def __repr__(self) -> str:
@@ -173,47 +173,15 @@ class Dataset:
         )
 
 
-class Simulation(NamedTuple):
-    """Rendered images and their factors after the intervention."""
-
-    images: UInt8Array
-    factors: FloatArray
-
-
-@runtime_checkable
-class Simulates(Protocol):
-    """A data set that renders images from factors, also under interventions."""
-
-    def simulate(
-        self, factors: FloatArray, do: Do | None = None, *, noise: FloatArray | None = None
-    ) -> Simulation:
-        """Render `factors` (n, k) after the intervention `do`, with its descendants recomputed.
-
-        `noise` is whatever else determines an image (its mean when omitted).
-        """
-        ...
-
-
-def column_index(names: tuple[str, ...], name: str, *, kind: str = "factor") -> int:
-    """Column of a name; an unknown name raises an error with the closest match.
-
-    >>> column_index(("angle", "light"), "light")
-    1
-    """
-    if name not in names:
-        raise UsageError(f"there is no {kind} '{name}'. {did_you_mean(name, names)}")
-    return names.index(name)
-
-
 @dataclass(frozen=True)
 class Transitions:
-    """Pairs (x, y, action) over a data set, as indices: no image is copied.
+    """Pairs (x, y, action) of images, stored as indices into a data set.
 
-    Both images of a pair lie in the same part of `dataset.split`, so images of test pairs are never
+    Both images of a pair are in the same part of `dataset.split`, so images of test pairs are never
     trained on. A training image may still have the same pixels, see `seen_in_training`.
 
     Attributes:
-        dataset: the images and factors that the pairs point into.
+        dataset: the images and factors that the pairs index.
         actions: names of the actions, such as "+scale".
         pairs: for "train", "validation" and "test" an (n, 3) table: index of x, index of y, action.
         factor_of_action: (actions,) the column of the factor table that an action changes.
@@ -235,14 +203,46 @@ class Transitions:
         return f"Transitions({' '.join(self.actions)}; {counts})"
 
 
+class Simulation(NamedTuple):
+    """Rendered images and their factors after the intervention."""
+
+    images: UInt8Array
+    factors: FloatArray
+
+
+@runtime_checkable
+class Simulates(Protocol):
+    """A data set that renders images from factors, also under interventions."""
+
+    def simulate(
+        self, factors: FloatArray, do: Do | None = None, *, noise: FloatArray | None = None
+    ) -> Simulation:
+        """Render `factors` (n, k) after the intervention `do`, with its descendants recomputed.
+
+        `noise` holds all further causes of an image; its mean is used when omitted.
+        """
+        ...
+
+
+def column_index(names: tuple[str, ...], name: str, *, kind: str = "factor") -> int:
+    """Column of a name; an unknown name raises an error with the closest match.
+
+    >>> column_index(("angle", "light"), "light")
+    1
+    """
+    if name not in names:
+        raise UsageError(f"there is no {kind} '{name}'. {did_you_mean(name, names)}")
+    return names.index(name)
+
+
 def random_split(n: int, *, test: int, validation: int, seed: int) -> dict[str, IndexArray]:
     """Split `range(n)` at random into disjoint, sorted index arrays.
 
     Arguments:
         n: number of images.
-        test: number held out for the final scores.
-        validation: number held out for early stopping and the choice of a checkpoint.
-        seed: the same seed gives the same split on every machine.
+        test: number of test images.
+        validation: number of images for early stopping and the choice of a checkpoint.
+        seed: of the permutation; the split is the same on every machine.
 
     >>> {name: len(indices) for name, indices in random_split(10, test=3, validation=2, seed=0).items()}
     {'train': 5, 'validation': 2, 'test': 3}
@@ -265,7 +265,7 @@ def tenths(n: int, *, seed: int) -> dict[str, IndexArray]:
 
 
 def evenly_spaced(indices: IndexArray, limit: int) -> IndexArray:
-    """At most `limit` of the indices, evenly spaced, as neighbouring images are similar.
+    """At most `limit` of the indices, evenly spaced.
 
     >>> evenly_spaced(np.arange(10), 3)
     array([0, 4, 9])
@@ -278,7 +278,7 @@ def evenly_spaced(indices: IndexArray, limit: int) -> IndexArray:
 def random_subset(indices: IndexArray, limit: int) -> IndexArray:
     """At most `limit` of the indices: a fixed random subset, in the same order.
 
-    Unlike a stride, it does not confound the factors of a sorted grid.
+    Evenly spaced indices would confound the factors of a sorted grid.
 
     >>> random_subset(np.arange(10), 3)
     array([5, 6, 9])
@@ -290,7 +290,10 @@ def random_subset(indices: IndexArray, limit: int) -> IndexArray:
 
 
 def display_order(split: Mapping[str, IndexArray]) -> IndexArray:
-    """Held-out images in a fixed random order for display: t-0, t-1 and so on.
+    """Test images in a fixed random order for display: t-0, t-1 and so on.
+
+    Validation images where there are no test images, and training images where there are neither.
+
 
     >>> display_order({"train": np.arange(4), "validation": np.arange(0), "test": np.arange(4, 7)})
     array([6, 4, 5])

@@ -18,10 +18,10 @@ from disentwine.errors import UsageError, did_you_mean
 Position = Literal["seen", "beyond", "absurd"]
 
 MARGIN = 0.1
-"""Part of the training range by which labels of other images may well exceed it."""
+"""Fraction of the training range by which values may exceed it and still count as seen."""
 
-REACH = 10
-"""Training ranges beyond which a value is absurd."""
+MAX_DISTANCE = 10
+"""Distance from the training range, in multiples of its width, beyond which values are absurd."""
 
 SIGNS = {"": 1, "+": 1, "-": -1}
 
@@ -43,13 +43,13 @@ def range_position(value: float, low: float, high: float) -> Position:
     ['seen', 'beyond', 'absurd']
     """
     distance, width = max(low - value, value - high), max(high - low, 1e-6)
-    if distance > REACH * width:
+    if distance > MAX_DISTANCE * width:
         return "absurd"
     return "beyond" if distance > MARGIN * width else "seen"
 
 
 def category_names(values: Sequence[float | str]) -> tuple[str, ...]:
-    """The names of categories among values; none where they are numbers.
+    """The category names in `values`; empty for numbers.
 
     >>> category_names(("red", "blue")), category_names((0.5, 1.0))
     (('red', 'blue'), ())
@@ -72,14 +72,14 @@ class OutOfRange(NamedTuple):
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """Images under an intervention.
+    """Counterfactual images, and their concepts before and after the intervention.
 
     Arguments:
-        images: in the form of the images that they are counterfactuals of.
-        before: (n, k) the concepts inferred from each image, in their own units; (k,) of one image.
+        images: in the format of the original images.
+        before: (n, k) the concepts inferred from each image, in the labels' units; (k,) for one image.
         after: the concepts in each counterfactual.
-        affected: names of the concepts that follow from those that are set, causes first.
-        beyond: values outside the training range, at most one for each concept that is set.
+        affected: names of the descendants of the concepts that are set, causes first.
+        beyond: values outside the training range, at most one per concept that is set.
     """
 
     images: Any
@@ -91,12 +91,12 @@ class Counterfactual:
 
 @dataclass(frozen=True, eq=False)
 class Intervention:
-    """Values that some columns are set to.
+    """An intervention do(...): values of some concepts or factors.
 
     Arguments:
         columns: all concepts of a model, or all factors of a simulator.
-        values: for the index of each column that is set a number, an array of one number an image, or
-            a function of the old values of all images.
+        values: by column index, a number, an array with one number per image, or a function of the
+            old values of all images.
 
     >>> from disentwine.core.dataset import Factor
     >>> columns = Factor("colour", "categorical", values=("red", "blue")), Factor("size")
@@ -117,12 +117,12 @@ class Intervention:
         *,
         kind: str = "concept",
     ) -> Intervention:
-        """Check names and values, and replace names of categories by their numbers.
+        """Check names and values, and replace names of categories by their indices.
 
         Arguments:
             do: values by name, or words such as "light_angle=60", "light_angle+=10" and "colour=red".
-                Values are numbers, names of categories, arrays of one an image, or functions of the old
-                values of all images.
+                Values are numbers, names of categories, arrays with one value per image, or functions
+                of the old values of all images.
             columns: what can be set.
             kind: what a column is called in errors.
         """
@@ -146,13 +146,13 @@ class Intervention:
     def resolve(
         self, n: int, read_old: Callable[[], ArrayLike], *, between_categories: bool = False
     ) -> dict[int, FloatArray]:
-        """One number (n,) an image for each column that is set.
+        """Values (n,), one per image, for each column that is set.
 
         Arguments:
             n: number of images.
-            read_old: returns the old values (n, k); called at most once, and only where they matter.
-            between_categories: whether numbers between categories are valid, as latents have them.
-                Otherwise an image keeps such a number only where it is its old value.
+            read_old: returns the old values (n, k); called at most once, and only if they are needed.
+            between_categories: whether numbers between category indices are valid, as in latents.
+                Otherwise such a number is valid only where it equals the old value.
         """
 
         @cache
@@ -164,18 +164,18 @@ class Intervention:
             column = self.columns[i]
             new = _as_numbers(column, value(old()[:, i].copy())) if callable(value) else value
             if np.shape(new) not in ((), (n,)):
-                raise UsageError(f"do: '{column.name}' needs one value, or one an image ({n})")
+                raise UsageError(f"do: '{column.name}' needs one value, or one per image ({n})")
             numbers[i] = np.array(np.broadcast_to(new, n), dtype=np.float64)
             categories = category_names(column.values)
             if categories and not between_categories:
-                odd = ~np.isin(numbers[i], np.arange(len(categories)))
-                if odd.any() and (odd := odd & (numbers[i] != old()[:, i])).any():
-                    raise _not_a_category(column, f"{numbers[i][odd][0]:g}")
+                invalid = ~np.isin(numbers[i], np.arange(len(categories)))
+                if invalid.any() and (invalid := invalid & (numbers[i] != old()[:, i])).any():
+                    raise _not_a_category(column, f"{numbers[i][invalid][0]:g}")
         return numbers
 
 
 def _as_numbers(column: Column, value: Any) -> NDArray[np.float64]:
-    """One number, or one an image, from numbers or names of categories."""
+    """One number, or one per image, from numbers or names of categories."""
     try:
         array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
     except ValueError:  # a list of lists of several lengths
@@ -210,12 +210,12 @@ def _words(words: Sequence[str], columns: Sequence[Column], kind: str) -> list[t
         name = left if left in by_name else left.rstrip("+-")
         sign = left[len(name) :]
         if name not in by_name or sign not in SIGNS:
-            near = did_you_mean(name.rstrip("*/^%"), by_name)
+            suggestion = did_you_mean(name.rstrip("*/^%"), by_name)
             raise UsageError(
-                f"there is no {kind} '{left}'. {near} Values are set by =, shifted by += or -="
+                f"there is no {kind} '{left}'. {suggestion} Values are set by =, shifted by += or -="
             )
         if name in found:
-            raise UsageError(f"{name}: is given twice; give it once")
+            raise UsageError(f"{name}: given twice; give it once")
         if categories := category_names(by_name[name].values):
             if sign or not text:
                 raise _not_a_category(by_name[name], f"'{sign}='" if sign else "nothing")
@@ -234,7 +234,7 @@ def _words(words: Sequence[str], columns: Sequence[Column], kind: str) -> list[t
 
 
 def _category_number(column: Column, text: str) -> float:
-    """The number of a category that is given by number."""
+    """The index of a category that is given by index."""
     try:
         number = float(text)
     except ValueError:

@@ -34,11 +34,11 @@ class Batch(NamedTuple):
 
     Arguments:
         x: (n, channels, height, width) images in [0, 1].
-        u: (n, k) factors in their own units, NaN where an image has no label.
-        step: updates before this one, for schedules.
-        y: each image after an action, where the batch holds pairs.
+        u: (n, k) factors in their own units, NaN for missing labels.
+        step: number of updates before this one, for schedules.
+        y: each image after an action, in batches of pairs.
         action: (n,) the index of that action.
-        later: the image after a further action, and that action, for each further step of a rollout.
+        later: (image after the action, action) for each further step of a rollout.
     """
 
     x: Tensor
@@ -53,8 +53,8 @@ class Losses(NamedTuple):
     r"""Named loss terms $\ell_t$ with their weights $w_t$; the total is $\sum_t w_t\,\bar\ell_t$.
 
     Arguments:
-        terms: each term, one value a sample (n,) or one for the batch ().
-        weights: the weight of each term, by default 1. A term of weight 0 is only logged.
+        terms: each term, one value per sample (n,) or one for the batch ().
+        weights: the weight of each term, 1 by default. A term of weight 0 is only logged.
 
     >>> Losses({"reconstruction": torch.tensor([2.0, 4.0]), "kl": torch.tensor([1.0, 1.0])},
     ...        {"kl": 4.0}).total
@@ -79,10 +79,10 @@ ModelType = TypeVar("ModelType", bound="Model")
 
 
 class ForData(Generic[Options]):
-    """The typed constructor `for_data` of a model: a data set in place of the arguments that it decides.
+    """Typed constructor `for_data` of a model: a data set replaces the arguments in `fixed_by_data`.
 
-    A model writes `for_data = ForData(__init__)` below its constructor, whose positional arguments the
-    data set decides; then editors and type checkers know the options of `for_data`
+    A model declares `for_data = ForData(__init__)` below its constructor, whose positional arguments are
+    read from the data set. Editors and type checkers then know the options of `for_data`
     (docs/decisions/0017-typed-options.md).
 
     >>> import inspect
@@ -121,7 +121,7 @@ class ForData(Generic[Options]):
 
 
 def _signature_for_data(model_class: type[Model]) -> inspect.Signature:
-    """The constructor's signature with `dataset` in place of what the data set decides."""
+    """The constructor's signature with `dataset` in place of the arguments in `fixed_by_data`."""
     dataset = inspect.Parameter(
         "dataset", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="Dataset"
     )
@@ -165,14 +165,16 @@ CALLED_BY_TRAINING = frozenset(
 
 
 class Model(nn.Module, ABC):
-    """A model of images. Subclasses keep every constructor argument as an attribute of its own
-    name, so that a recipe can be written from the object, and implement the three methods below.
+    """A model of images.
+
+    Subclasses store every constructor argument as an attribute of the same name, so that a recipe can
+    be written from the object, and implement `loss`, `represent` and `reconstruct`.
 
     Attributes:
-        fixed_by_data: constructor arguments that the data set decides, which no recipe sets.
-        not_in_weights: constructor arguments that no weight depends on, such as weights of losses:
-            a training that starts with the weights of another may change them.
-        betas: of the Adam that trains it, where its paper asks for others than usual.
+        fixed_by_data: constructor arguments that are read from the data set and not set in recipes.
+        not_in_weights: constructor arguments that no weight depends on, such as loss weights; they may
+            differ from those of the run that `training.init_from` names.
+        betas: Adam's betas, where the paper deviates from the defaults.
     """
 
     fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape",)
@@ -181,15 +183,15 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def loss(self, batch: Batch) -> Losses:
-        """The objective of the paper, term by term, to be minimised."""
+        """The named terms of the objective, which is minimised."""
 
     @abstractmethod
     def represent(self, x: Any) -> Any:
-        """The code of each image, shape (n, d). Arrays of `uint8` images are accepted, too."""
+        """Latents (n, d) of images: a float tensor in [0, 1] or a `uint8` array."""
 
     @abstractmethod
     def reconstruct(self, x: Any) -> Any:
-        """Each image decoded from its code, in the form it was given."""
+        """Reconstruction of each image, in the format of the input."""
 
     for_data = ForData(_any_options)
 
@@ -204,10 +206,10 @@ class Model(nn.Module, ABC):
         return model
 
     def initialise_from(self, dataset: Dataset) -> None:
-        """Set initial weights and buffers that depend on the training images or labels."""
+        """Initialise weights and buffers that depend on the training images or labels."""
 
     def __dir__(self) -> Iterable[str]:
-        """What users call: options, submodules and methods, without most names of `nn.Module`."""
+        """Options, submodules and methods for users, without most names of `nn.Module`."""
         own = [name for cls in type(self).__mro__ if issubclass(cls, Model) for name in vars(cls)]
         public = {name for name in (*own, *vars(self), *self._modules) if not name.startswith("_")}
         return sorted((public - CALLED_BY_TRAINING).union(CALLED_BY_USERS))
@@ -236,12 +238,12 @@ class Model(nn.Module, ABC):
         }
 
     def check_fits(self, dataset: Dataset) -> None:
-        """Refuse a data set of other images or concepts than the model was built for."""
+        """Raise `UsageError` if the image shape or the concepts differ from the model's."""
         rebuild = f"build it with {type(self).__name__}.for_data"
         shape: tuple[int, ...] = tuple(getattr(self, "image_shape", dataset.image_shape))
         if shape != tuple(dataset.image_shape):
             raise UsageError(
-                f"the model takes images of {' x '.join(map(str, shape))}, and the data set's are "
+                f"the model takes images of {' x '.join(map(str, shape))}, but the data set has "
                 f"{' x '.join(map(str, dataset.image_shape))}; {rebuild}"
             )
         names: tuple[str, ...] = tuple(getattr(self, "concept_names", dataset.names))
@@ -252,16 +254,16 @@ class Model(nn.Module, ABC):
             )
 
     def check_training(self, options: TrainingSettings) -> list[str]:
-        """Warnings about a training, such as one that ends before a warm-up does; raises `UsageError`
-        for options that the model cannot be trained with."""
+        """Warnings about training options, such as a warm-up longer than the training; raises
+        `UsageError` for options that the model cannot be trained with."""
         return []
 
     def training_plan(self, dataset: Dataset, *, steps: int, batch_size: int) -> tuple[Stage, ...]:
-        """The stages of a training; none for a single stage of shuffled images.
+        """The stages of training; empty for a single stage of shuffled images.
 
         Arguments:
-            dataset: what the model is trained on.
-            steps: updates in the whole training.
-            batch_size: most samples of a batch.
+            dataset: the training data.
+            steps: total number of updates.
+            batch_size: largest number of samples in a batch.
         """
         return ()

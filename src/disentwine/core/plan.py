@@ -1,4 +1,4 @@
-"""Training plans: stages, their samplers and batches; warnings about a training."""
+"""Training plans: stages, samplers, batches, and warnings about warm-ups."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 class Sampler(Protocol):
-    """Which images, or pairs of images, make a batch: a function of its arguments alone."""
+    """Samples batches of indices; each batch depends on the arguments alone."""
 
     def batch(self, *, step: int, batch_size: int, seed: int, stream: int = 0) -> IndexArray:
-        """The indices of one batch, with a row for each sample.
+        """The indices of one batch, one row per sample.
 
         Arguments:
-            step: updates made before in the whole training, not in this stage.
-            batch_size: most samples of the batch.
-            seed: of the training.
+            step: number of updates before, counted over all stages.
+            batch_size: largest number of samples in the batch.
+            seed: training seed.
             stream: batches of different streams are independent.
         """
         ...
@@ -33,7 +33,7 @@ class ImageSource(Protocol):
     """Images and factors of a data set by index, on the device of the model.
 
     Attributes:
-        device: where batches go.
+        device: device of the batches.
         factors: (n, k) the factor table.
     """
 
@@ -46,23 +46,23 @@ class ImageSource(Protocol):
 
 
 MakeBatch = Callable[[IndexArray, ImageSource, int], "Batch"]
-"""Makes a batch of what a sampler returned, the images, and the number of the update."""
+"""Builds a batch from sampled indices, the images, and the step."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One phase of a training: what its batches hold, and what its validations look at.
+    """One stage of training: its sampler, its batches and its validation samples.
 
     Arguments:
         name: such as "images" or "pairs".
-        start: its first update, counted from 0.
-        train: the sampler of the training batches.
-        validation: indices, a row for each sample.
-        scored_as: stages of the same text have comparable scores. Where it changes, the best score
-            and the average of the weights start again.
-        batch: makes a batch of indices; by default of the images and factors at these indices.
-        before_save: called after a validation of this stage, before the checkpoint is saved, while
-            the model has the weights that are kept.
+        start: first step, counted from 0.
+        train: sampler of the training batches.
+        validation: indices of the validation samples, one row per sample.
+        scored_as: label of the validation loss. Losses of stages with the same label are comparable;
+            at a new label the best loss and the average of the weights are reset.
+        batch: builds a batch from indices; by default the images and factors at these indices.
+        before_save: called after validation and before the checkpoint is saved, while the model has
+            the weights to be saved.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Stage:
 
 
 class TrainingSettings(Protocol):
-    """What a model may check about a training (`training.options.TrainingOptions`)."""
+    """Training options that models can check (`training.options.TrainingOptions`)."""
 
     @property
     def steps(self) -> int: ...
@@ -94,13 +94,13 @@ def unfinished_warm_up(
     start: float | None = None,
     end: float = 1.0,
 ) -> list[str]:
-    """A warning where a training ends before the warm-up of the KL divergence does.
+    """A warning if training is shorter than the warm-up of the KL divergence.
 
     Arguments:
-        options: of the training.
+        options: training options.
         warm_up_steps: updates over which the weight of the KL divergence changes.
-        start: its first value; 0 if none is given.
-        end: its last value.
+        start: initial weight; 0 when omitted.
+        end: final weight.
     """
     if options.steps >= (warm_up_steps or 0):
         return []

@@ -11,7 +11,7 @@ import torch
 
 @contextmanager
 def fixed_noise(seed: int) -> Iterator[None]:
-    """Inside, random numbers come from `seed`; the generators outside are left as they were.
+    """Context with seeded random numbers; the state of the generators is restored afterwards.
 
     >>> with fixed_noise(0): a = torch.randn(3)
     >>> with fixed_noise(0): b = torch.randn(3)
@@ -24,12 +24,12 @@ def fixed_noise(seed: int) -> Iterator[None]:
 
 
 GENERATOR = threading.Lock()
-"""Held while a model is built, which samples its initial weights, and while images are sampled."""
+"""Guards torch's global generator where several threads build models or sample images."""
 
 
 @contextmanager
 def seeded(seed: int | None) -> Iterator[None]:
-    """Inside, random numbers come from a seed, or a fresh one; the generator is left as it was.
+    """Thread-safe `fixed_noise`; without a seed, a random one is used.
 
     >>> with seeded(3):
     ...     first = torch.rand(2)

@@ -1,4 +1,4 @@
-"""Recipe schemas from constructor signatures, and validation errors in plain sentences."""
+"""Recipe schemas from constructor signatures, and readable validation errors."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from disentwine.errors import did_you_mean
 LIST_TYPES = ("tuple_type", "list_type", "set_type", "frozen_set_type")
 """Pydantic's error types for values that are lists in YAML."""
 
-LONGEST_SHOWN = 200
-"""Most characters of a wrong value in an error; longer values are replaced by their type."""
+MAX_SHOWN = 200
+"""Longest value, in characters, that an error quotes; longer values are replaced by their type."""
 
 
 def schema_of(function: Callable[..., Any], *, without: Collection[str] = ()) -> type[BaseModel]:
@@ -80,7 +80,7 @@ def check(
 def parse(
     schema: type[BaseModel], values: Mapping[str, Any], *, section: str, also: Sequence[str] = ()
 ) -> tuple[BaseModel | None, list[str]]:
-    """`check` with values of Python types: JSON has no tuples."""
+    """As `check`, but with Python types instead of JSON types (tuples, dataclasses)."""
     try:
         return schema(**values), []
     except ValidationError as error:
@@ -139,20 +139,20 @@ class _Arguments(BaseModel):
     def _without_numpy_scalars(cls, value: Any, info: ValidationInfo) -> Any:
         name = info.field_name or ""
         plain = _without_numpy(value)
-        if _is_no_number(plain, cls.model_fields[name].annotation):
+        if _is_not_a_number(plain, cls.model_fields[name].annotation):
             raise PydanticCustomError("no_number", "expected a number")
         group = _group(cls, name)
         if group is not None and isinstance(plain, Mapping):
             hints = get_type_hints(group, include_extras=True)
-            wrong = [key for key in hints if _is_no_number(plain.get(key), hints[key])]
+            wrong = [key for key in hints if _is_not_a_number(plain.get(key), hints[key])]
             if wrong:
                 problem = f"expected a number for {' and '.join(wrong)}"
                 raise PydanticCustomError("no_number", "{problem}", {"problem": problem})
         return plain
 
 
-def _is_no_number(value: Any, annotation: Any) -> bool:
-    """Whether a boolean, or a list with one, is given for a number."""
+def _is_not_a_number(value: Any, annotation: Any) -> bool:
+    """Whether a boolean, or a list with booleans, is given for a number."""
     items = value if isinstance(value, list | tuple) else [value]
     kinds = _kinds(annotation)
     wants_number = bool not in kinds and not kinds.isdisjoint((int, float))
@@ -215,4 +215,4 @@ def _line(problem: Any, schema: type[BaseModel], section: str, also: Sequence[st
 def _shown(value: Any) -> str:
     """A value as given, or its type if that is too long."""
     text = repr(value)
-    return text if len(text) <= LONGEST_SHOWN else f"a {type(value).__name__}"
+    return text if len(text) <= MAX_SHOWN else f"a {type(value).__name__}"

@@ -17,8 +17,9 @@ class Score:
     Arguments:
         name: such as "reconstruction-error".
         value: the number, in natural units.
-        n: how many images it was measured on.
-        noise_floor: the chance level: the same estimate where there is nothing to find.
+        n: number of images.
+        noise_floor: chance level: the same estimator where there is no effect, such as on shuffled
+            latents.
         details: "about", "unit", and others that depend on the metric.
 
     >>> Score("sap", 0.61, n=1000, noise_floor=0.02).value
@@ -33,7 +34,7 @@ class Score:
 
 
 def to_json(score: Score) -> dict[str, object]:
-    """A score as plain values: arrays as nested lists, NaN and infinity as None."""
+    """A score as JSON-compatible values: arrays as nested lists, NaN and infinity as None."""
     return {name: plain(value) for name, value in vars(score).items()}
 
 

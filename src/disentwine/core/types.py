@@ -20,7 +20,8 @@ FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
 
 Do = Mapping[str, "float | FloatArray | Callable[[FloatArray], FloatArray]"]
-"""An intervention: for each named factor a value, a value per image, or a function of the old one."""
+"""An intervention: by name, a value, an array with one value per image, or a function of the old
+values."""
 
 MOST = 2**31 - 1
 """The largest count that torch accepts."""

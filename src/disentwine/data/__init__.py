@@ -1,4 +1,4 @@
-"""Data sets, and the table of their names."""
+"""Data sets, and `DATASETS`, their names in recipes."""
 
 from disentwine.core.dataset import Dataset
 from disentwine.data.arrays import Arrays

@@ -15,7 +15,7 @@ from disentwine.data.folder.columns import Problems, number_column
 from disentwine.data.simulation import no_edges
 from disentwine.errors import UsageError
 
-FEWEST = 10
+MIN_IMAGES = 10
 
 
 class Arrays(Dataset):
@@ -23,13 +23,13 @@ class Arrays(Dataset):
 
     Arguments:
         images: (n, height, width, 1 or 3) `uint8`.
-        factors: (n, k) numbers; NaN is "no label".
+        factors: (n, k) numbers; NaN is a missing label.
         names: a name for each column of `factors`.
-        kinds: the kind of any factor for which the inferred kind is wrong.
+        kinds: the kinds of factors for which the inferred kind is wrong.
         seed: of the split.
-        test: fraction of the images held out for the final scores.
-        validation: fraction held out for early stopping.
-        allow_missing: accept NaN as "no label".
+        test: fraction of test images.
+        validation: fraction of validation images, for early stopping.
+        allow_missing: accept NaN as a missing label.
         edges: (cause, effect) pairs of the true graph, if known.
 
     >>> images = np.zeros((10, 8, 8, 1), np.uint8)
@@ -125,9 +125,9 @@ def _checked_factors(factors: ArrayLike | None, n: int) -> FloatArray:
 
 
 def check_enough(n: int, problems: Problems) -> None:
-    """Report too few images to split into train, validation and test."""
-    if n < FEWEST:
-        problems.add(f"images: only {n}; at least {FEWEST} are needed to train and to test")
+    """Add a problem if there are too few images to split into train, validation and test."""
+    if n < MIN_IMAGES:
+        problems.add(f"images: only {n}; at least {MIN_IMAGES} are needed for training and testing")
 
 
 def split_by_share(n: int, *, test: float, validation: float, seed: int) -> dict[str, IndexArray]:

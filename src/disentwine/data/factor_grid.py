@@ -11,7 +11,7 @@ from disentwine.core.dataset import Dataset, column_index
 from disentwine.core.types import FloatArray, IndexArray
 from disentwine.errors import UsageError
 
-MOST_COMBINATIONS = 2**62
+MAX_COMBINATIONS = 2**62
 
 SIGNS = {"+": 1, "-": -1}
 
@@ -20,19 +20,19 @@ class FactorGrid:
     """Index of images by their position on the grid of the factors that actions change.
 
     Arguments:
-        dataset: its actions must not change continuous factors.
+        dataset: a data set whose actions change no continuous factor.
 
     Attributes:
-        grids: the sorted values of each factor that actions change, by its column; constant factors
-            are left out.
+        grids: the sorted values of each factor that actions change, by column; constant factors are
+            left out.
         index: (n, k) the position of each image on each grid.
-        strides: (k,) the change of the key for one step of each factor.
+        strides: (k,) difference of the keys of images one step of a factor apart.
         fixed_values: (g, h) the combinations of values of fixed factors in the data.
         key: (n,) integer for each combination of positions and fixed values; -1 without labels.
 
     >>> from disentwine.testing import small_grid
-    >>> steps = FactorGrid(small_grid((8, 8, 1)))  # 8 x 8, the second factor changing fastest
-    >>> steps.neighbours(np.array([0, 7]), 1, 1)
+    >>> grid = FactorGrid(small_grid((8, 8, 1)))  # 8 x 8, the second factor changing fastest
+    >>> grid.neighbours(np.array([0, 7]), 1, 1)
     array([ 1, -1])
     """
 
@@ -51,7 +51,7 @@ class FactorGrid:
         fixed = dataset.factors[:, self.fixed]
         self.fixed_values, combination = np.unique(fixed, axis=0, return_inverse=True)
         combinations = np.cumprod([1, *self.sizes, len(self.fixed_values)], dtype=float)
-        if combinations[-1] > MOST_COMBINATIONS:
+        if combinations[-1] > MAX_COMBINATIONS:
             raise UsageError(
                 f"{len(self.sizes)} factors have too many combinations; choose fewer `factors`"
             )
@@ -65,16 +65,16 @@ class FactorGrid:
         return np.argsort(self.key, kind="stable")
 
     def after(self, index: IndexArray, i: int, by: IndexArray | int) -> IndexArray:
-        """Position on the i-th grid after `by` steps; -1 beyond the end of a grid that is not cyclic."""
+        """Position on the i-th grid after `by` steps; -1 beyond the end of a non-cyclic grid."""
         after = index + by
         if self.cyclic[i]:
             return after % self.sizes[i]
         return np.where((after >= 0) & (after < self.sizes[i]), after, -1)
 
     def steps_available(self, images: IndexArray, *, times: int) -> IndexArray:
-        """How many times each action can be repeated, at most `times`, (n, actions).
+        """Number of times that each action can be repeated, at most `times`, (n, actions).
 
-        The actions are "+" and "-" of each factor in turn.
+        The actions are "+" and "-" of the first factor, of the second, and so on.
 
         >>> from disentwine.testing import small_grid
         >>> FactorGrid(small_grid((8, 8, 1))).steps_available(np.array([0, 7]), times=5)
@@ -82,18 +82,18 @@ class FactorGrid:
                [5, 0, 0, 5]])
         """
         index = self.index[images]
-        room = np.stack([np.array(self.sizes) - 1 - index, index], axis=2)
-        room[:, self.cyclic] = times
-        steps: IndexArray = np.minimum(room, times).reshape(len(images), -1)
+        available = np.stack([np.array(self.sizes) - 1 - index, index], axis=2)
+        available[:, self.cyclic] = times
+        steps: IndexArray = np.minimum(available, times).reshape(len(images), -1)
         return steps
 
     def neighbours(self, images: IndexArray, factor: int, by: IndexArray | int) -> IndexArray:
-        """The images that differ by `by` steps of one factor; -1 where there is none.
+        """The image `by` steps of one factor away from each image; -1 where there is none.
 
         All other factors of the grid and all fixed factors are equal.
 
         Arguments:
-            images: (n,) indices to start from.
+            images: (n,) indices of images.
             factor: its column in the factor table.
             by: number of steps, for all images or for each.
         """
@@ -101,13 +101,13 @@ class FactorGrid:
         before = self.index[images, i]
         after = self.after(before, i, by)
         key = self.key[images] + (after - before) * self.strides[i]
-        place = np.searchsorted(self.key, key, sorter=self.order)
-        found = self.order[np.minimum(place, len(self.order) - 1)]
-        there = (after >= 0) & (self.key[images] >= 0)
-        return np.where(there & (self.key[found] == key), found, -1)
+        position = np.searchsorted(self.key, key, sorter=self.order)
+        found = self.order[np.minimum(position, len(self.order) - 1)]
+        valid = (after >= 0) & (self.key[images] >= 0)
+        return np.where(valid & (self.key[found] == key), found, -1)
 
     def step(self, row: FloatArray, factor: int, by: int) -> FloatArray | None:
-        """A row of the factor table after `by` steps of one factor, with or without an image.
+        """A row of the factor table after `by` steps of one factor, even if no image has this row.
 
         None beyond the end of a grid and for factors that actions do not change.
 
@@ -118,22 +118,22 @@ class FactorGrid:
         >>> grid.step(np.array([2.0, 7.0]), 1, 1) is None
         True
         """
-        here = np.flatnonzero(self.grids.get(factor, np.empty(0)) == row[factor])
-        if not len(here):
+        index = np.flatnonzero(self.grids.get(factor, np.empty(0)) == row[factor])
+        if not len(index):
             return None
-        place = int(self.after(here, self.columns.index(factor), by)[0])
-        if place < 0:
+        index_after = int(self.after(index, self.columns.index(factor), by)[0])
+        if index_after < 0:
             return None
         after = row.copy()
-        after[factor] = self.grids[factor][place]
+        after[factor] = self.grids[factor][index_after]
         return after
 
     def rows_after(self, row: FloatArray, actions: Sequence[str]) -> list[FloatArray]:
-        """Rows of the factor table after each of some actions, up to one that leads beyond a grid.
+        """Rows of the factor table after each of several actions, up to the first invalid action.
 
         Arguments:
-            row: of the factor table, to start from.
-            actions: "+name" or "-name", one after the other.
+            row: initial row of the factor table.
+            actions: sequence of "+name" and "-name".
 
         >>> from disentwine.testing import small_grid
         >>> FactorGrid(small_grid((8, 8, 1))).rows_after(np.array([2.0, 6.0]), ["+colour", "+colour"])
@@ -170,7 +170,7 @@ class FactorGrid:
 
 
 def _grids(dataset: Dataset) -> dict[int, FloatArray]:
-    """The sorted values of each factor that actions change (those named, or all that vary), by column."""
+    """The sorted values of the factors that actions change (those named, else all that vary), by column."""
     grids = {}
     factors = dataset.action_spec.factors
     for name in dataset.names if factors is None else factors:
@@ -182,7 +182,7 @@ def _grids(dataset: Dataset) -> dict[int, FloatArray]:
         if dataset.spec[column].kind == "continuous":
             raise UsageError(
                 f"transitions are steps on a grid, but '{name}' of {dataset!r} is continuous; "
-                "name factors that have steps in `factors`"
+                "name ordinal, categorical or binary factors in `factors`"
             )
         grids[column] = grid
     if not grids:

@@ -23,7 +23,7 @@ FOLDER_VARIABLE = "DISENTWINE_DATA"
 
 
 def existing_files(candidates: Sequence[str]) -> list[Path]:
-    """The candidates that exist in the data folder; none if no folder is set."""
+    """The candidates that exist in the data folder; empty if the folder is not set."""
     folder = os.environ.get(FOLDER_VARIABLE)
     return [p for c in candidates if (p := Path(folder, c)).is_file()] if folder else []
 
@@ -34,8 +34,8 @@ def find_file(candidates: Sequence[str], *, dataset: str, source: str, licence: 
     Arguments:
         candidates: paths relative to that folder, the preferred one first.
         dataset: its name, for the error.
-        source: where the owners publish the file.
-        licence: its terms of use.
+        source: URL of the publisher.
+        licence: terms of use.
 
     >>> find_file(["no/such.npz"], dataset="moons", source="moons.org", licence="CC0")
     Traceback (most recent call last):
@@ -46,21 +46,21 @@ def find_file(candidates: Sequence[str], *, dataset: str, source: str, licence: 
     if found:
         return found[0]
     folder = os.environ.get(FOLDER_VARIABLE)
-    looked = (
+    location = (
         f"looked in the folder {folder} that {FOLDER_VARIABLE} names; put it there"
         if folder
         else f"{FOLDER_VARIABLE} is not set; put the file in a folder and set it to that folder, "
         f"e.g. export {FOLDER_VARIABLE}=~/data"
     )
     raise DataError(
-        f"{dataset}: {' or '.join(candidates)} is missing ({looked}). "
+        f"{dataset}: {' or '.join(candidates)} is missing ({location}). "
         f"Its owners publish it at {source}; licence: {licence}"
     )
 
 
 @contextmanager
 def refusing_damage(path: Path) -> Iterator[None]:
-    """Turn errors of reading a truncated or altered file into a DataError."""
+    """Context that raises errors of reading damaged files as `DataError`."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
@@ -71,7 +71,7 @@ def refusing_damage(path: Path) -> Iterator[None]:
 
 
 def load_npz(path: Path, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Read some arrays of an npz file; pickled arrays are refused.
+    """Read arrays of an npz file; pickled arrays are refused.
 
     Arguments:
         path: the file.
@@ -81,12 +81,12 @@ def load_npz(path: Path, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
     for key in keys:
         with _member(path, key) as stream:
             arrays[key] = npy.read_array(stream, allow_pickle=False)
-            _reach_end(stream)
+            _check_end(stream)
     return arrays
 
 
 def stream_npz(path: Path, key: str, *, rows: int = 8192) -> Iterator[NDArray[Any]]:
-    """Yield an array of an npz file in blocks of rows, so that it need not fit into memory."""
+    """Yield an array of an npz file in blocks of rows, for arrays larger than memory."""
     with _member(path, key) as stream:
         version = npy.read_magic(stream)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -100,11 +100,11 @@ def stream_npz(path: Path, key: str, *, rows: int = 8192) -> Iterator[NDArray[An
             if len(block) < count * row_bytes:
                 raise EOFError(f"'{key}' ends at row {start + len(block) // max(row_bytes, 1)}")
             yield np.frombuffer(block, dtype).reshape(count, *shape[1:])
-        _reach_end(stream)
+        _check_end(stream)
 
 
 def load_mat(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Read some arrays of a MATLAB file (version 5 to 7.2).
+    """Read arrays of a MATLAB file (version 5 to 7.2).
 
     Arguments:
         path: the file.
@@ -128,12 +128,12 @@ def load_mat(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 @contextmanager
-def open_packed(path: Path) -> Iterator[BinaryIO]:
-    """Open a binary file that may be compressed with gzip."""
+def open_binary(path: Path) -> Iterator[BinaryIO]:
+    """Open a binary file, compressed with gzip or not."""
     with refusing_damage(path):
         with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as stream:
+            compressed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if compressed else path.open("rb") as stream:
             yield cast("BinaryIO", stream)
 
 
@@ -144,7 +144,7 @@ def read_exactly(stream: BinaryIO, size: int) -> bytes:
     >>> read_exactly(BytesIO(b"four"), 4)
     b'four'
     """
-    content = stream.read(size + 1)  # bounded, whatever size an archive unpacks to
+    content = stream.read(size + 1)  # bounded, so that a decompression bomb does no harm
     if len(content) != size:
         raise ValueError("it ends early" if len(content) < size else "it has bytes after its end")
     return content
@@ -163,16 +163,16 @@ def _member(path: Path, key: str) -> Iterator[IO[bytes]]:
             yield stream
 
 
-def _reach_end(stream: IO[bytes]) -> None:
+def _check_end(stream: IO[bytes]) -> None:
     # The checksum of a zip member is checked only after its last byte is read.
     if stream.read(1):
         raise ValueError("there are bytes after the array's end")
 
 
 def cache_path(name: str, sources: Sequence[Path]) -> Path:
-    """Path in the user's cache for an array decoded from some files.
+    """Path in the user's cache for an array decoded from files.
 
-    The path depends on the folder, names and sizes of the files.
+    The path depends on the folder, names and sizes of these files.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     identities = [f"{path.resolve()} {path.stat().st_size}" for path in sorted(sources)]
@@ -180,18 +180,20 @@ def cache_path(name: str, sources: Sequence[Path]) -> Path:
     return cache / "disentwine" / f"{name}_{digest}.npy"
 
 
-def read_once(path: Path, *, shape: tuple[int, ...], read: Callable[[], UInt8Array]) -> UInt8Array:
-    """Memory-map a cached array; without one, decode the images with `read` and cache them.
+def load_cached(
+    path: Path, *, shape: tuple[int, ...], read: Callable[[], UInt8Array]
+) -> UInt8Array:
+    """Memory-map cached images; if there are none, decode the images with `read` and cache them.
 
     Arguments:
-        path: of the .npy file, which is written atomically.
+        path: of the .npy cache file, which is written atomically.
         shape: required shape of the array.
         read: decodes the images of the published files.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "images.npy"
-    >>> first = read_once(path, shape=(2, 8, 8, 1), read=lambda: np.ones((2, 8, 8, 1), np.uint8))
-    >>> int(read_once(path, shape=(2, 8, 8, 1), read=lambda: 0 * first).max())
+    >>> first = load_cached(path, shape=(2, 8, 8, 1), read=lambda: np.ones((2, 8, 8, 1), np.uint8))
+    >>> int(load_cached(path, shape=(2, 8, 8, 1), read=lambda: 0 * first).max())
     1
     """
     if path.is_file():
@@ -206,7 +208,7 @@ def read_once(path: Path, *, shape: tuple[int, ...], read: Callable[[], UInt8Arr
 
 
 def _cache(images: UInt8Array, path: Path) -> None:
-    """Write the cache; a folder that cannot be written is no error."""
+    """Write the cache; errors of writing are ignored."""
     unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from disentwine.core.types import IndexArray, UInt8Array
 from disentwine.errors import DataError, StorageError, UsageError
 
 Binarise = Literal["none", "static", "dynamic"]
-"""Keep grey values; sample binary images once; or sample training images in every batch."""
+"""Keep grey values, sample binary images once, or sample training images in every batch."""
 
 
 def binarised(images: UInt8Array, split: Mapping[str, IndexArray], *, how: Binarise) -> UInt8Array:
@@ -32,7 +32,7 @@ def binarised(images: UInt8Array, split: Mapping[str, IndexArray], *, how: Binar
     Arguments:
         images: (n, height, width, channels), grey.
         split: indices of the "train" images, and others.
-        how: which images to sample.
+        how: "none", "static" or "dynamic".
 
     >>> grey = np.full((4, 2, 2, 1), 128, np.uint8)
     >>> split = {"train": np.array([0, 1]), "test": np.array([2, 3])}
@@ -56,8 +56,7 @@ MAX_BYTES = 200_000_000
 SUFFIXES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 
 
-# The decoders are listed, not found by `Image.open`: no other format can be reached, and a huge
-# image is refused below, not by a warning that a program may have disabled.
+# Not `Image.open`: it tries all formats, and refuses huge images by a warning that can be disabled.
 _DECODERS = {b"\x89PNG\r\n\x1a\n": PngImageFile, b"\xff\xd8\xff": JpegImageFile}
 
 _ORIENTATION_TAG = 0x0112
@@ -83,7 +82,7 @@ def read_image(
     """Read a PNG or JPEG of any colour mode as (height, width, channels).
 
     Palette, grey, CMYK and 16-bit images are converted, transparency is composited on white, the
-    EXIF orientation is applied, and of an animation the first frame is read.
+    EXIF orientation is applied, and only the first frame of an animation is read.
 
     Arguments:
         source: path of a file, or its content.
@@ -131,7 +130,7 @@ def _too_large(name: str) -> str:
 
 @contextmanager
 def decode(file: BinaryIO, name: str, *, max_pixels: int = MAX_PIXELS) -> Iterator[Image.Image]:
-    """Open a PNG or JPEG; anything else, and errors while it is decoded, raise DataError.
+    """Open a PNG or JPEG; other formats and decoding errors raise `DataError`.
 
     Arguments:
         file: the content.
@@ -168,7 +167,7 @@ def _read(
 
 def _convert(image: Image.Image, size: int | None, channels: int) -> UInt8Array:
     if size is not None:
-        # A draft of twice the size leaves the antialiasing to `resize`; PNG ignores drafts.
+        # Drafts of at least twice the size keep the antialiasing of `resize`; PNG ignores drafts.
         scale = 2 * size / min(image.size)
         image.draft(image.mode, (round(image.width * scale), round(image.height * scale)))
     image.load()
@@ -197,12 +196,12 @@ def _orientation(image: Image.Image) -> int | None:
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:
-    """The image as L, RGB or, with transparency, RGBA."""
+    """The image in mode L, RGB or, with transparency, RGBA."""
     if image.mode.startswith("I"):
-        deep = np.asarray(image)
-        grey = (deep >> 8).astype(np.uint8)  # Pillow itself would clip at 255
+        values = np.asarray(image)
+        grey = (values >> 8).astype(np.uint8)  # Pillow would clip at 255
         if "transparency" in image.info:
-            grey[deep == image.info["transparency"]] = 255
+            grey[values == image.info["transparency"]] = 255
         return Image.fromarray(grey)
     if image.mode in ("LA", "PA", "RGBA") or "transparency" in image.info:
         return image.convert("RGBA")
@@ -235,7 +234,7 @@ def write_image(path: str | os.PathLike[str], array: UInt8Array) -> None:
         raise StorageError(f"{path}: cannot be written ({error.strerror})") from error
 
 
-AT_ONCE = 2048
+CHUNK = 2048
 
 
 def shrink(images: NDArray[Any], size: int, *, white: float = 255.0) -> UInt8Array:
@@ -244,7 +243,7 @@ def shrink(images: NDArray[Any], size: int, *, white: float = 255.0) -> UInt8Arr
     Arguments:
         images: `uint8`, or booleans with `white=1`.
         size: height and width of the result; at most `side`.
-        white: brightest possible value of the given images.
+        white: value of white in `images`.
 
     >>> shrink(np.array([[[0, 255, 0], [0, 255, 0], [0, 255, 0]]], np.uint8), 1).item()
     85
@@ -259,14 +258,14 @@ def shrink(images: NDArray[Any], size: int, *, white: float = 255.0) -> UInt8Arr
     covered = np.minimum(edges[1:, None], pixels + 1) - np.maximum(edges[:-1, None], pixels)
     weights = (covered.clip(0) * size / side).astype(np.float32)
     out = np.empty((len(images), size, size), np.uint8)
-    for start in range(0, len(images), AT_ONCE):
-        block = images[start : start + AT_ONCE].astype(np.float32) * (255 / white)
-        out[start : start + AT_ONCE] = np.rint(weights @ block @ weights.T)
+    for start in range(0, len(images), CHUNK):
+        block = images[start : start + CHUNK].astype(np.float32) * (255 / white)
+        out[start : start + CHUNK] = np.rint(weights @ block @ weights.T)
     return out
 
 
 def _mean_of_blocks(images: NDArray[Any], step: int, *, white: float) -> UInt8Array:
-    """`shrink` by a whole factor: sums of integers instead of matrix products."""
+    """`shrink` by an integer factor: sums of integers instead of matrix products."""
     total = np.zeros((len(images), *(side // step for side in images.shape[1:])), np.uint32)
     for row, column in np.ndindex(step, step):
         total += images[:, row::step, column::step]

@@ -1,4 +1,4 @@
-"""Images rendered on access, bit-packed binary images, and the table of all factor combinations."""
+"""Images rendered on access, bit-packed binary images, and all factor combinations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LazyImages:
 
     Arguments:
         shape: (n, height, width, channels).
-        render: from indices (m,) to images (m, height, width, channels).
+        render: maps indices (m,) to images (m, height, width, channels).
 
     >>> images = LazyImages((100, 2, 2, 1), lambda i: np.full((len(i), 2, 2, 1), i[:, None, None, None]))
     >>> images[7].shape, images[-3:].max(), images[[5, 2]].shape
@@ -43,19 +43,6 @@ class LazyImages:
         chosen = np.asarray(self._numbers[indices])
         rendered = self.render(chosen.reshape(-1))
         return rendered.reshape(*chosen.shape, *self.shape[1:])
-
-
-def every_combination(*values: Iterable[float]) -> FloatArray:
-    """All combinations of the values of k factors, (n, k); the last factor changes fastest.
-
-    >>> every_combination([0, 1], [5, 6]).tolist()
-    [[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]
-    """
-    axes = [np.fromiter(axis, np.float64) for axis in values]
-    table = np.empty((*map(len, axes), len(axes)))
-    for i, axis in enumerate(np.ix_(*axes)):
-        table[..., i] = axis
-    return table.reshape(-1, len(axes))
 
 
 class PackedImages:
@@ -91,7 +78,7 @@ class PackedImages:
     def pack(
         cls, blocks: Iterable[NDArray[Any]], *, n: int, height: int = 64, width: int = 64
     ) -> PackedImages:
-        """Pack `n` images from blocks of (m, height, width); nonzero pixels are set."""
+        """Pack `n` images from blocks (m, height, width); nonzero pixels are white."""
         bits = np.empty((n, height * width // 8), np.uint8)
         start = 0
         for block in blocks:
@@ -122,3 +109,16 @@ class PackedImages:
         pixels = np.unpackbits(chosen, axis=-1)
         np.negative(pixels, out=pixels)
         return pixels.reshape(*chosen.shape[:-1], self.height, self.width, 1)
+
+
+def every_combination(*values: Iterable[float]) -> FloatArray:
+    """All combinations of the values of k factors, (n, k); the last factor changes fastest.
+
+    >>> every_combination([0, 1], [5, 6]).tolist()
+    [[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]
+    """
+    axes = [np.fromiter(axis, np.float64) for axis in values]
+    table = np.empty((*map(len, axes), len(axes)))
+    for i, axis in enumerate(np.ix_(*axes)):
+        table[..., i] = axis
+    return table.reshape(-1, len(axes))

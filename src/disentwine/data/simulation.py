@@ -1,4 +1,4 @@
-"""Counterfactual factors and images of simulators; lazily rendered data sets."""
+"""Counterfactual factors and images of simulators; data sets rendered on first use."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def counterfactual(
     Reference: Causality, J. Pearl, 2009, section 7.1.
 
     Arguments:
-        factors: (n, k) the table as observed; it is not changed.
+        factors: (n, k) the observed factors.
         spec: the factor of each column.
         graph: causes point to effects.
-        mechanisms: $f_i$ for each factor that has causes.
+        mechanisms: $f_i$ of each factor with causes.
         do: the intervention.
 
     >>> graph = nx.DiGraph([("cause", "effect")])
-    >>> twice = {"effect": lambda x: 2 * x["cause"]}
+    >>> mechanisms = {"effect": lambda x: 2 * x["cause"]}
     >>> spec = Factor("cause"), Factor("effect")
-    >>> counterfactual(np.array([[1.0, 2.5]]), spec, graph, twice, {"cause": 3.0})
+    >>> counterfactual(np.array([[1.0, 2.5]]), spec, graph, mechanisms, {"cause": 3.0})
     array([[3. , 6.5]])
     """
     names = [factor.name for factor in spec]
@@ -61,11 +61,11 @@ def counterfactual(
 
 
 def rerender(dataset: Dataset, indices: IndexArray, do: Do | None = None) -> Simulation:
-    """Render images of a data set under an intervention, each with its own noise.
+    """Render images of a data set under an intervention, each with its observed noise.
 
     Arguments:
         dataset: a simulator.
-        indices: (n,) which images; repetitions are allowed.
+        indices: (n,) of the images; may repeat.
         do: the intervention.
 
     >>> from disentwine.data import Flow
@@ -75,15 +75,15 @@ def rerender(dataset: Dataset, indices: IndexArray, do: Do | None = None) -> Sim
     """
     if not isinstance(dataset, Simulates):
         raise UsageError(
-            f"{type(dataset).__name__} cannot rerender its images; take a data set that can simulate"
+            f"{type(dataset).__name__} is not a simulator, so its images cannot be rendered again"
         )
     noise: FloatArray | None = getattr(dataset, "noise", None)
-    own = None if noise is None else noise[indices]
-    return dataset.simulate(dataset.factors[indices], do, noise=own)
+    noise = None if noise is None else noise[indices]
+    return dataset.simulate(dataset.factors[indices], do, noise=noise)
 
 
 def no_edges(names: Iterable[str]) -> nx.DiGraph:
-    """The causal graph of independent factors.
+    """A causal graph without edges, for independent factors.
 
     >>> print(no_edges(["scale", "x"]))
     DiGraph with 2 nodes and 0 edges
@@ -95,11 +95,11 @@ def no_edges(names: Iterable[str]) -> nx.DiGraph:
 
 @dataclass(frozen=True)
 class Rendering:
-    """Images that are rendered on first use.
+    """Deferred rendering: images are rendered on first use.
 
     Arguments:
         shape: (n, height, width, channels).
-        render: makes all images.
+        render: renders all images.
     """
 
     shape: tuple[int, int, int, int]
@@ -115,7 +115,7 @@ class RenderedDataset(Dataset):
     """A data set whose images are rendered on first use, once for all its copies.
 
     Attributes:
-        rendering: the images to be.
+        rendering: the deferred rendering, shared by all copies.
     """
 
     rendering: Rendering

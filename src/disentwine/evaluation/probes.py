@@ -17,7 +17,7 @@ from disentwine.errors import DataError
 from disentwine.evaluation.counterfactuals import drawn_values
 from disentwine.losses.schedules import linear
 from disentwine.nn.encoders import ENCODERS
-from disentwine.nn.images import CHUNK, answer_in_kind, evaluation_mode, to_unit_range
+from disentwine.nn.images import CHUNK, evaluation_mode, map_images, to_unit_range
 from disentwine.progress import ProgressBar
 from disentwine.training.loop import keep_freed_memory
 
@@ -162,7 +162,7 @@ def cached_probe(key: str, dataset: Callable[[], Dataset], *, steps: int) -> Con
 
 
 def _predict(network: nn.Module, images: UInt8Array) -> FloatArray:
-    standardised = answer_in_kind(network, images, lambda x, rows: network(x))
+    standardised = map_images(network, images, lambda x, rows: network(x))
     return np.asarray(standardised, dtype=np.float64)
 
 

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-SLOPE_EVERY = 8
-"""Steps between two gradient penalties, each of which costs more than the rest of a step."""
+PENALTY_INTERVAL = 8
+"""Steps between gradient penalties, as one costs more than the rest of a step."""
 
 
 def discriminator_loss(real: Tensor, fake: Tensor) -> Tensor:
@@ -45,55 +45,55 @@ def generator_loss(fake: Tensor) -> Tensor:
     return F.softplus(-fake)
 
 
-def slope_penalty(discriminator: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    r"""R1 gradient penalty at real samples, $R_1 = \tfrac12 \|\nabla_x D(x)\|^2$; it makes training converge.
+def gradient_penalty(discriminator: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    r"""R1 gradient penalty at real samples, $R_1 = \tfrac12 \|\nabla_x D(x)\|^2$.
 
     Reference: Which Training Methods for GANs do actually Converge?, L. Mescheder, A. Geiger and
     S. Nowozin, 2018, eq. 9.
 
     Arguments:
-        discriminator: maps samples to logits (n,), each of its own sample only.
+        discriminator: maps samples to logits (n,); each logit depends on one sample.
         x: (n, ...) real samples.
 
     Returns:
         (n,).
 
-    >>> slope_penalty(lambda x: 3 * x[:, 0], torch.zeros(2, 5))
+    >>> gradient_penalty(lambda x: 3 * x[:, 0], torch.zeros(2, 5))
     tensor([4.5000, 4.5000])
     """
-    # Validation disables gradients, but the penalty is a gradient.
+    # The penalty needs gradients in validation, too.
     training = torch.is_grad_enabled()
     with torch.enable_grad():
         x = x.detach().requires_grad_()
-        (slope,) = torch.autograd.grad(discriminator(x).sum(), x, create_graph=training)
-    return 0.5 * slope.square().flatten(1).sum(1)
+        (gradient,) = torch.autograd.grad(discriminator(x).sum(), x, create_graph=training)
+    return 0.5 * gradient.square().flatten(1).sum(1)
 
 
-def lazy_slope_penalty(
+def lazy_gradient_penalty(
     discriminator: Callable[[Tensor], Tensor], x: Tensor, *, step: int
 ) -> Tensor:
     r"""Lazy R1 regularization: $k R_1$ in every k-th step and 0 in the others.
 
-    The mean is that of $R_1$, at a fraction of the cost. Without gradients the result is $R_1$ itself,
-    so that validation does not depend on the step.
+    Its mean over steps is that of $R_1$, at a fraction of the cost. If gradients are disabled, the result
+    is $R_1$ itself, so that validation does not depend on the step.
 
     Reference: Analyzing and Improving the Image Quality of StyleGAN, T. Karras et al., 2020, section 3.1.
 
     Arguments:
-        discriminator, x: as for `slope_penalty`.
+        discriminator, x: as for `gradient_penalty`.
         step: training step.
 
     Returns:
         (n,).
 
-    >>> [lazy_slope_penalty(lambda x: x[:, 0], torch.zeros(1, 5), step=i).item() for i in (0, 1)]
+    >>> [lazy_gradient_penalty(lambda x: x[:, 0], torch.zeros(1, 5), step=i).item() for i in (0, 1)]
     [4.0, 0.0]
     """
     if not torch.is_grad_enabled():
-        return slope_penalty(discriminator, x)
-    if step % SLOPE_EVERY:
+        return gradient_penalty(discriminator, x)
+    if step % PENALTY_INTERVAL:
         return x.new_zeros(len(x))
-    return SLOPE_EVERY * slope_penalty(discriminator, x)
+    return PENALTY_INTERVAL * gradient_penalty(discriminator, x)
 
 
 def permute_dimensions(z: Tensor) -> Tensor:

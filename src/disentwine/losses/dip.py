@@ -28,7 +28,7 @@ def covariance_of_means(mean: Tensor) -> Tensor:
             [2., 4.]])
     """
     centred = mean - mean.mean(0)
-    # In half precision the product would lose half of its digits.
+    # The product would be inaccurate in half precision.
     with torch.autocast(mean.device.type, enabled=False):
         return centred.T @ centred / len(mean)
 

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-EXACT = 40.0
-"""Above it softplus(l) equals l, also in double precision."""
+SOFTPLUS_THRESHOLD = 40.0
+"""Logit above which softplus(l) equals l in double precision."""
 
 
 def bernoulli_log_likelihood(x: Tensor, logits: Tensor) -> Tensor:
@@ -29,8 +29,8 @@ def bernoulli_log_likelihood(x: Tensor, logits: Tensor) -> Tensor:
     >>> bernoulli_log_likelihood(torch.ones(1, 3), torch.zeros(1, 3))  # 3 log(1/2)
     tensor([-2.0794])
     """
-    kind = torch.promote_types(x.dtype, logits.dtype)
-    nats: Tensor = _BernoulliNats.apply(x.to(kind), logits.to(kind))  # type: ignore[no-untyped-call]
+    dtype = torch.promote_types(x.dtype, logits.dtype)
+    nats: Tensor = _BernoulliNats.apply(x.to(dtype), logits.to(dtype))  # type: ignore[no-untyped-call]
     return -nats.flatten(1).sum(1)
 
 
@@ -44,16 +44,16 @@ class _BernoulliNats(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, logits: Tensor) -> Tensor:
         ctx.save_for_backward(x, logits)
-        return F.softplus(logits, threshold=EXACT).addcmul_(x, logits, value=-1)
+        return F.softplus(logits, threshold=SOFTPLUS_THRESHOLD).addcmul_(x, logits, value=-1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
         x, logits = ctx.saved_tensors
-        for_x, for_logits = ctx.needs_input_grad
+        needs_x, needs_logits = ctx.needs_input_grad
         return (
-            -logits * gradient if for_x else None,
-            logits.sigmoid().sub_(x).mul_(gradient) if for_logits else None,
+            -logits * gradient if needs_x else None,
+            logits.sigmoid().sub_(x).mul_(gradient) if needs_logits else None,
         )
 
 
@@ -100,7 +100,7 @@ def kl_to_standard_normal(mean: Tensor, log_variance: Tensor) -> Tensor:
 def importance_weighted_bound(log_weights: Tensor) -> Tensor:
     r"""$\mathcal{L}_K = \log \frac1K \sum_{k=1}^K w_k \le \log p(x)$, $w_k = \frac{p(x, z_k)}{q(z_k|x)}$.
 
-    With one sample it is the one-sample estimate of the ELBO; its expectation increases with K.
+    For K = 1 it is the one-sample estimate of the ELBO. Its expectation increases with K.
 
     Reference: Importance Weighted Autoencoders, Y. Burda, R. Grosse and R. Salakhutdinov, 2016, eq. 8.
 

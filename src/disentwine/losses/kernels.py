@@ -54,16 +54,47 @@ def gaussian(x: Tensor, y: Tensor) -> Tensor:
 
 
 def squared_distances(x: Tensor, y: Tensor) -> Tensor:
-    """Squared distances (n, m) between rows (n, d) and (m, d)."""
+    """Squared Euclidean distances (n, m) between rows (n, d) and (m, d)."""
     # Not |x|^2 + |y|^2 - 2xy, which is inaccurate for close pairs in float32.
     return (x[:, None] - y).square().sum(2)
 
 
-AT_ONCE = 2**18
-"""Elements of permuted kernels in memory at a time, so that they fit into the processor's cache."""
+def mmd(x: Tensor, y: Tensor) -> Tensor:
+    r"""Maximum mean discrepancy (MMD) with the inverse multiquadratic kernel,
+    $\frac{1}{n(n-1)} \sum_{i \neq j} k(x_i, x_j) + \frac{1}{m(m-1)} \sum_{i \neq j} k(y_i, y_j)
+    - \frac{2}{nm} \sum_{i,j} k(x_i, y_j)$.
+
+    The estimate is unbiased: if both distributions are equal, its mean is 0 and it is often negative.
+
+    References: Wasserstein Auto-Encoders, I. Tolstikhin, O. Bousquet, S. Gelly and B. Schoelkopf, 2018,
+    algorithm 2; A Kernel Two-Sample Test, A. Gretton et al., 2012, eq. 3.
+
+    Arguments:
+        x: (n, d).
+        y: (m, d).
+
+    >>> import torch
+    >>> mmd(torch.tensor([[0.0], [0.0]]), torch.tensor([[1.0], [1.0]]))  # 7 + 7 - 2 (1/6 + 2/7 + ...)
+    tensor(5.4390)
+    """
+    return (
+        _mean_of_pairs(inverse_multiquadratic(x, x))
+        + _mean_of_pairs(inverse_multiquadratic(y, y))
+        - 2 * inverse_multiquadratic(x, y).mean()
+    )
+
+
+def _mean_of_pairs(k: Tensor) -> Tensor:
+    """Mean over pairs of different samples; 0 if there are none."""
+    n = len(k)
+    return (k.sum() - k.trace()) / max(n * (n - 1), 1)
+
+
+CHUNK_ELEMENTS = 2**18
+"""Elements of permuted kernels computed at a time, so that they fit into the CPU cache."""
 
 ROUNDING = 1e-14
-"""Rounding error of a mean of products of kernels, which are at most 1, in double precision."""
+"""Rounding error of a mean of products of kernels in double precision; kernels are at most 1."""
 
 
 def hsic(x: Tensor, y: Tensor) -> Tensor:
@@ -141,11 +172,11 @@ def independence_test(
     shuffled = torch.cat(
         [
             (k * l[order[:, :, None], order[:, None]]).mean((1, 2))
-            for order in orders.tensor_split(-(-permutations * n**2 // AT_ONCE))
+            for order in orders.tensor_split(-(-permutations * n**2 // CHUNK_ELEMENTS))
         ]
     )
     statistic = (k * l).mean()
-    # Sums in another order differ in the last digits, which must not break ties, even at 0.
+    # Sums in another order differ by rounding errors, which must not break ties, even at 0.
     as_large = int((shuffled >= statistic - 1e-9 * statistic.abs() - ROUNDING).sum())
     return IndependenceTest(
         (1 + as_large) / (1 + permutations), statistic.item(), shuffled.mean().item()
@@ -163,34 +194,3 @@ def _standardised(x: Tensor) -> Tensor:
     centred = x - x.mean(0)
     scale = centred.square().mean(0).sqrt()
     return centred / torch.where(scale > 0, scale, torch.ones_like(scale))
-
-
-def mmd(x: Tensor, y: Tensor) -> Tensor:
-    r"""Maximum mean discrepancy (MMD) with the inverse multiquadratic kernel,
-    $\frac{1}{n(n-1)} \sum_{i \neq j} k(x_i, x_j) + \frac{1}{m(m-1)} \sum_{i \neq j} k(y_i, y_j)
-    - \frac{2}{nm} \sum_{i,j} k(x_i, y_j)$.
-
-    The estimate is unbiased: if both distributions are equal, its mean is 0 and it is often negative.
-
-    References: Wasserstein Auto-Encoders, I. Tolstikhin, O. Bousquet, S. Gelly and B. Schoelkopf, 2018,
-    algorithm 2; A Kernel Two-Sample Test, A. Gretton et al., 2012, eq. 3.
-
-    Arguments:
-        x: (n, d).
-        y: (m, d).
-
-    >>> import torch
-    >>> mmd(torch.tensor([[0.0], [0.0]]), torch.tensor([[1.0], [1.0]]))  # 7 + 7 - 2 (1/6 + 2/7 + ...)
-    tensor(5.4390)
-    """
-    return (
-        _mean_of_pairs(inverse_multiquadratic(x, x))
-        + _mean_of_pairs(inverse_multiquadratic(y, y))
-        - 2 * inverse_multiquadratic(x, y).mean()
-    )
-
-
-def _mean_of_pairs(k: Tensor) -> Tensor:
-    """Mean over pairs of different samples; 0 without pairs."""
-    n = len(k)
-    return (k.sum() - k.trace()) / max(n * (n - 1), 1)

@@ -83,7 +83,7 @@ def log_batch_weights(
         n: images in the batch.
         dataset_size: N, number of images in the training set.
         estimator: "stratified" or "weighted".
-        like: a tensor with the dtype and device of the result.
+        like: tensor that determines dtype and device.
 
     Returns:
         (n, n).

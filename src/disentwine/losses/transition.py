@@ -1,4 +1,4 @@
-"""Losses of CT-VAE's transitions between codes and of their graphs.
+"""Losses of CT-VAE: transitions between codes, and their graphs.
 
 Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron, M. Witbrock
 and G. Dobbie, 2023, section 3.5.
@@ -57,7 +57,7 @@ def edge_divergence(probabilities: Tensor) -> Tensor:
     >>> edge_divergence(torch.tensor([[[0.5, 1.0]]]))  # log 2
     tensor([0.6931])
     """
-    # The slope of the entropy is infinite at 0 and 1, and its product with 0 is NaN.
+    # The derivative of the entropy is infinite at 0 and 1, and its product with 0 is NaN.
     eps = torch.finfo(probabilities.dtype).eps
     p = probabilities.clamp(eps, 1 - eps)
     entropy: Tensor = torch.special.entr(p) + torch.special.entr(1 - p)
@@ -74,7 +74,7 @@ def orphan_penalty(no_parents: Tensor) -> Tensor:
 
 
 def unlabelled_likelihood(fit: Tensor) -> tuple[Tensor, Tensor]:
-    r"""Replacements of $L_y$ and $L_a$ for pairs with unknown actions: the mixture's negative
+    r"""Replacements of $L_y$ and $L_a$ for pairs without action labels: the mixture's negative
     log-likelihood $-\log \frac{1}{|A|} \sum_a p(L_y | L_x, a)$, (n,), and
     $D_{KL}(\bar q(a) \,\|\, \mathrm{uniform})$ of the batch's mean posterior of actions, () nats,
     which balances their use.

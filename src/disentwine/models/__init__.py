@@ -1,4 +1,4 @@
-"""All models, and the table `MODELS` of their names in recipes."""
+"""All models, and `MODELS`, their names in recipes."""
 
 from disentwine.core.model import Model
 from disentwine.models.causal.causal_gan import CausalGAN as CausalGAN

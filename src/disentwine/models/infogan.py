@@ -1,4 +1,4 @@
-"""InfoGAN: a GAN whose interpretable latents are inferred from its images."""
+"""InfoGAN: a GAN with a network that infers its latents from images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.model import Batch, ForData, Losses, Model
 from disentwine.core.types import Count, NonNegative, NonNegativeInt, Positive
-from disentwine.losses.adversarial import discriminator_loss, generator_loss, lazy_slope_penalty
+from disentwine.losses.adversarial import discriminator_loss, generator_loss, lazy_gradient_penalty
 from disentwine.nn.encoders import DECODERS, ENCODERS, ImageShape, Network
 from disentwine.nn.images import accepts_images, as_latents, check_count
 
@@ -26,8 +26,8 @@ class InfoGAN(Model):
     optionally categorical with equal probabilities. The representation of an image is inferred by Q.
     Its reconstruction is generated from these latents without noise, as a GAN does not infer the noise.
 
-    *Differences from the paper*: Q is a separate network that shares no features with D, so that neither
-    loss trains the other network; the discriminator has an R1 gradient penalty (Mescheder et al., 2018)
+    *Differences from the paper*: Q shares no features with D, so that neither loss trains the other
+    network; the discriminator has an R1 gradient penalty (Mescheder et al., 2018)
     instead of batch normalisation.
 
     Reference: InfoGAN: Interpretable Representation Learning by Information Maximizing Generative
@@ -83,8 +83,8 @@ class InfoGAN(Model):
         like = self.log_scale
         c = [2 * torch.rand(n, self.latent, device=like.device, dtype=like.dtype) - 1]
         if self.classes:
-            chosen = torch.randint(self.classes, (n,), device=like.device)
-            c.append(F.one_hot(chosen, self.classes).to(like))
+            classes = torch.randint(self.classes, (n,), device=like.device)
+            c.append(F.one_hot(classes, self.classes).to(like))
         z = torch.randn(n, self.noise, device=like.device, dtype=like.dtype)
         return torch.cat(c, dim=1), z
 
@@ -100,15 +100,17 @@ class InfoGAN(Model):
 
     def information(self, c: Tensor, x: Tensor) -> Tensor:
         r"""Lower bound of the mutual information of latents and image, $\log Q(c|x) + H(c)$, (n,) nats."""
-        (mean, logits), (continuous, classes) = self._parts(self.Q(x)), self._parts(c)
-        surprise = 0.5 * ((continuous - mean) / self.log_scale.exp()).square() + self.log_scale
-        bound: Tensor = self.latent * math.log(2) - (surprise + 0.5 * math.log(2 * math.pi)).sum(1)
+        (mean, logits), (continuous, classes) = self._split(self.Q(x)), self._split(c)
+        scaled_error = 0.5 * ((continuous - mean) / self.log_scale.exp()).square() + self.log_scale
+        bound: Tensor = self.latent * math.log(2) - (
+            scaled_error + 0.5 * math.log(2 * math.pi)
+        ).sum(1)
         if self.classes:
             bound = bound + (classes * logits.log_softmax(1)).sum(1) + math.log(self.classes)
         return bound
 
-    def _parts(self, c: Tensor) -> tuple[Tensor, Tensor]:
-        """Continuous and categorical latents."""
+    def _split(self, c: Tensor) -> tuple[Tensor, Tensor]:
+        """Split latents into continuous and categorical ones."""
         return c[:, : self.latent], c[:, self.latent :]
 
     def loss(self, batch: Batch) -> Losses:
@@ -127,13 +129,13 @@ class InfoGAN(Model):
         """Losses of the discriminator."""
         fake = self.generate(*self.sample_inputs(len(batch.x)))
         cross_entropy = discriminator_loss(self.discriminate(batch.x), self.discriminate(fake))
-        slope = lazy_slope_penalty(self.discriminate, batch.x, step=batch.step)
+        slope = lazy_gradient_penalty(self.discriminate, batch.x, step=batch.step)
         terms = {"cross_entropy": cross_entropy, "slope": slope}
         return Losses(terms, {"slope": self.slope_weight})
 
     def infer(self, x: Tensor) -> Tensor:
         """Means of the continuous latents and class probabilities, (n, latent + classes)."""
-        mean, logits = self._parts(self.Q(x))
+        mean, logits = self._split(self.Q(x))
         return torch.cat([mean, logits.softmax(1)], dim=1)
 
     @torch.no_grad()

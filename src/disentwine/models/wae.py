@@ -19,13 +19,13 @@ from disentwine.nn.images import accepts_images, as_latents, check_count
 class Autoencoder(Model):
     r"""Deterministic autoencoder $z = f(x)$, $\hat x = g(z)$ with prior $p(z) = \mathcal{N}(0, I)$.
 
-    Subclasses add the `loss` of their paper. The decoder has no final sigmoid: with squared errors and
-    mostly black images it would saturate at a black image and stop learning.
+    Subclasses add the `loss` of their paper. The decoder has no final sigmoid, which with squared errors
+    and mostly black images would saturate at a black image.
 
     Arguments:
         image_shape: (height, width, channels).
         latent: number of latent dimensions.
-        network: see `disentwine.nn.encoders`.
+        network: "compact", "normed", "standard" or "mlp".
     """
 
     def __init__(self, image_shape: ImageShape, *, latent: int, network: Network) -> None:
@@ -98,8 +98,8 @@ def discriminator_training(learning_rate: float) -> DiscriminatorTraining:
 
 
 def divergence_from_prior(z: Tensor, discriminator: nn.Module | None) -> Tensor:
-    """MMD between latents and samples of the prior, (); or, with a discriminator, the adversarial
-    loss of each row of latents, (n,).
+    """MMD () between latents and samples of the prior or, with a discriminator, the adversarial loss
+    (n,) of each row of latents.
     """
     if discriminator is None:
         return mmd(z, torch.randn_like(z))

@@ -1,1 +1,1 @@
-"""Building blocks that know no loss."""
+"""Network modules: encoders, decoders, mechanisms, quantizer, transition layer."""

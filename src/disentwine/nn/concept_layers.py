@@ -1,4 +1,4 @@
-"""Layers of concepts and labels: linear SCM, masks, embeddings, encoders; acyclicity."""
+"""Linear SCM and its acyclicity, mask layer, concept embeddings, encoders with labels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LinearSCM(nn.Module):
 
     Arguments:
         weights: (k, k) initial A, $A_{ji}$ from cause j to effect i.
-        edges: (k, k) True where A is learnt; elsewhere it is 0. By default where `weights` are not 0.
+        edges: (k, k) True where A is learnt; elsewhere A is 0. By default where `weights` is not 0.
     """
 
     edges: Tensor
@@ -50,7 +50,7 @@ class LinearSCM(nn.Module):
         return inverse
 
     def named_weights(self, names: Sequence[str]) -> dict[str, float]:
-        """Every entry of A that is learnt, for a model's `log_scalars`.
+        """The learnt entries of A by name, for `log_scalars` of a model.
 
         >>> LinearSCM(torch.tensor([[0.0, 0.5], [0.0, 0.0]])).named_weights(("light", "shadow"))
         {'A[light->shadow]': 0.5}
@@ -59,21 +59,43 @@ class LinearSCM(nn.Module):
         return {f"A[{names[j]}->{names[i]}]": A[j, i].item() for j, i in self.edges.nonzero()}
 
     def forward(self, epsilon: Tensor) -> Tensor:
-        """Endogenous z (n, k, d) of exogenous epsilon (n, k, d)."""
+        """Endogenous z (n, k, d) from exogenous epsilon (n, k, d)."""
         z: Tensor = torch.einsum("ij,njd->nid", self.C, epsilon)
         return z
 
 
+def acyclicity(A: Tensor, *, c: float = 1.0) -> Tensor:
+    r"""$H(A) = \mathrm{tr}((I + \tfrac{c}{m} A \circ A)^m) - m$, zero if and only if A is acyclic.
+
+    Reference: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
+    M. Yang et al., 2021, eq. 13 (its exponent n is the number m of concepts); DAG-GNN: DAG Structure
+    Learning with Graph Neural Networks, Y. Yu et al., 2019, theorem 1.
+
+    Arguments:
+        A: (m, m) edge weights, from row to column.
+        c: positive; larger values weigh long cycles more.
+
+    >>> acyclicity(torch.tensor([[0.0, 2.0], [0.0, 0.0]]))
+    tensor(0.)
+    >>> acyclicity(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))  # (1 + 1/2)^2 + (1 - 1/2)^2 - 2
+    tensor(0.5000)
+    """
+    m = len(A)
+    one_step = torch.eye(m, dtype=A.dtype, device=A.device) + (c / m) * A.square()
+    closed_walks: Tensor = torch.linalg.matrix_power(one_step, m).trace()
+    return closed_walks - m
+
+
 class MaskLayer(nn.Module):
     r"""Mask layer $z_i = g_i(A_i \circ z; \eta_i) + \epsilon_i$ (eq. 2), with a small nonlinear network
-    $g_i$ for each concept that has causes.
+    $g_i$ for each concept with causes.
 
     Reference: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
     M. Yang et al., 2021, eq. 2.
 
     Arguments:
-        edges: (k, k) not 0 from each cause (row) to its effects.
-        dimensions: d, latents a concept.
+        edges: (k, k) nonzero from each cause (row) to its effects (columns).
+        dimensions: d, latents per concept.
         hidden: units of each hidden layer.
 
     >>> A = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
@@ -100,12 +122,12 @@ class MaskLayer(nn.Module):
 
 
 class ConceptEmbedding(nn.Module):
-    r"""Embedding $g_i(u_i)$ of the value of each concept in d dimensions, by a network of one hidden layer.
+    r"""Embedding $g_i(u_i)$ of the value of each concept in d dimensions, by an MLP with one hidden layer.
 
     Arguments:
-        concepts: k.
+        concepts: k, number of concepts.
         dimensions: d.
-        hidden: units of each network.
+        hidden: units of the hidden layer of each concept.
 
     >>> ConceptEmbedding(2, dimensions=3)(torch.zeros(5, 2)).shape
     torch.Size([5, 2, 3])
@@ -113,30 +135,30 @@ class ConceptEmbedding(nn.Module):
 
     def __init__(self, concepts: int, *, dimensions: int, hidden: int = 32) -> None:
         super().__init__()
-        # Kinks spread over the range of standardised values; embeddings are of about their size.
+        # The kinks cover the range of standardised values, and embeddings have about unit scale.
         self.slopes = nn.Parameter(torch.randn(concepts, hidden))
         self.offsets = nn.Parameter(4 * torch.rand(concepts, hidden) - 2)
         self.weights = nn.Parameter(torch.randn(concepts, hidden, dimensions) * (2 / hidden) ** 0.5)
         self.biases = nn.Parameter(torch.zeros(concepts, dimensions))
 
     def forward(self, u: Tensor) -> Tensor:
-        """(n, k, d) of values (n, k)."""
-        bent = torch.relu(u[..., None] * self.slopes + self.offsets)
-        return torch.einsum("nkh,khd->nkd", bent, self.weights) + self.biases
+        """Embeddings (n, k, d) of values (n, k)."""
+        activations = torch.relu(u[..., None] * self.slopes + self.offsets)
+        return torch.einsum("nkh,khd->nkd", activations, self.weights) + self.biases
 
-    def code(self, i: int, value: Tensor) -> Tensor:
-        """(n, d) of values (n,) of one concept."""
-        bent = torch.relu(value[:, None] * self.slopes[i] + self.offsets[i])
-        return bent @ self.weights[i] + self.biases[i]
+    def embed(self, i: int, value: Tensor) -> Tensor:
+        """Embeddings (n, d) of values (n,) of concept i."""
+        activations = torch.relu(value[:, None] * self.slopes[i] + self.offsets[i])
+        return activations @ self.weights[i] + self.biases[i]
 
 
 ROWS = 1000
 
 
 class LabelBuffer(nn.Module):
-    """Labels of some training images, which new images are sampled from; saved with the weights.
+    """Buffer of training labels to sample from, saved with the weights.
 
-    Until it is filled it holds samples of a standard normal distribution.
+    It is initialised with samples of a standard normal distribution.
 
     Arguments:
         labels: k, number of labels.
@@ -157,7 +179,7 @@ class LabelBuffer(nn.Module):
         self.register_buffer("rows", torch.randn(ROWS, labels, generator=generator))
 
     def fill(self, u: Tensor) -> None:
-        """Store labels (n, k): a subset of many, repetitions of few."""
+        """Store `ROWS` labels: a random subset of (n, k), or repetitions if n is smaller."""
         order = torch.randperm(len(u), generator=torch.Generator().manual_seed(0))
         self.rows.copy_(u[order[torch.arange(ROWS) % len(u)]])
 
@@ -170,13 +192,13 @@ FEATURES = 128
 
 
 class LabelledEncoder(nn.Module):
-    r"""Encoder $q(z|x, u)$ of an image and those of its labels that are given.
+    r"""Encoder $q(z|x, u)$ of an image and its given labels.
 
     Arguments:
         image_shape: (height, width, channels).
         labels: k, number of labels.
         latent: dimensions of z.
-        network: of the image's features.
+        network: the image encoder, "compact", "normed", "standard" or "mlp".
 
     >>> encoder = LabelledEncoder((16, 16, 1), labels=2, latent=6, network="compact")
     >>> encoder(torch.zeros(5, 1, 16, 16)).mean.shape
@@ -194,24 +216,24 @@ class LabelledEncoder(nn.Module):
     def forward(
         self, x: Tensor, u: Tensor | None = None, given: Tensor | None = None
     ) -> DiagonalGaussian:
-        """Labels that are not given are ignored.
+        """The posterior; without `u` or `given`, no labels are given.
 
         Arguments:
             x: images.
             u: (n, k) standardised labels.
-            given: (n, k) 1 where a label is given, 0 elsewhere.
+            given: (n, k) 1 where a label is given, 0 where it is ignored.
         """
-        blank = x.new_zeros(len(x), self.labels)
-        u, given = (blank, blank) if u is None or given is None else (u * given, given)
+        zeros = x.new_zeros(len(x), self.labels)
+        u, given = (zeros, zeros) if u is None or given is None else (u * given, given)
         return DiagonalGaussian.from_features(
             self.head(torch.cat([self.features(x), u, given], dim=1))
         )
 
 
-def hide_rows(known: Tensor, share: float) -> Tensor:
-    """Labels known (n, k) after a random share of rows is set to 0: labels that an encoder ignores.
+def drop_labels(known: Tensor, share: float) -> Tensor:
+    """Label dropout: the mask `known` (n, k) with a random share of its rows set to 0.
 
-    >>> hide_rows(torch.ones(3, 2), 1.0).any()
+    >>> drop_labels(torch.ones(3, 2), 1.0).any()
     tensor(False)
     """
     return known * (torch.rand(len(known), 1, device=known.device) >= share)
@@ -221,27 +243,27 @@ class LabelPrediction(NamedTuple):
     """Exogenous latents and labels of images.
 
     Arguments:
-        code: (n, latent) exogenous latents.
-        u: (n, k) the given labels, and predictions where none is given.
+        epsilon: (n, latent) exogenous latents.
+        u: (n, k) the given labels, and predictions of the others.
         predicted: (n, k) predictions of all labels.
     """
 
-    code: Tensor
+    epsilon: Tensor
     u: Tensor
     predicted: Tensor
 
 
 class LabelPredictingEncoder(nn.Module):
-    r"""Encoder $f(x, u)$ that predicts the labels that are not given from the image.
+    r"""Encoder $f(x, u)$ of exogenous latents that also predicts the missing labels.
 
     Arguments:
         image_shape: (height, width, channels).
         labels: k, number of labels.
         latent: number of exogenous latents.
-        network: of the image's features.
+        network: the image encoder, "compact", "normed", "standard" or "mlp".
 
     >>> encoder = LabelPredictingEncoder((16, 16, 1), labels=2, latent=6, network="compact")
-    >>> encoder(torch.zeros(5, 1, 16, 16)).code.shape
+    >>> encoder(torch.zeros(5, 1, 16, 16)).epsilon.shape
     torch.Size([5, 6])
     """
 
@@ -256,36 +278,14 @@ class LabelPredictingEncoder(nn.Module):
     def forward(
         self, x: Tensor, u: Tensor | None = None, given: Tensor | None = None
     ) -> LabelPrediction:
-        """Labels that are not given are ignored.
+        """The prediction; without `u` or `given`, no labels are given.
 
         Arguments:
             x: images.
             u: (n, k) standardised labels.
-            given: (n, k) 1 where a label is given, 0 elsewhere.
+            given: (n, k) 1 where a label is given, 0 where it is predicted.
         """
         features = self.features(x)
         predicted = self.labels(features)
         u = predicted if u is None or given is None else torch.where(given > 0, u, predicted)
         return LabelPrediction(self.code(torch.cat([features, u], dim=1)), u, predicted)
-
-
-def acyclicity(A: Tensor, *, c: float = 1.0) -> Tensor:
-    r"""$H(A) = \mathrm{tr}((I + \tfrac{c}{m} A \circ A)^m) - m$, zero if and only if A is acyclic.
-
-    Reference: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
-    M. Yang et al., 2021, eq. 13 (its exponent n is the number m of concepts); DAG-GNN: DAG Structure
-    Learning with Graph Neural Networks, Y. Yu et al., 2019, theorem 1.
-
-    Arguments:
-        A: (m, m) edge weights, from row to column.
-        c: positive; larger values weigh long cycles more.
-
-    >>> acyclicity(torch.tensor([[0.0, 2.0], [0.0, 0.0]]))
-    tensor(0.)
-    >>> acyclicity(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))  # (1 + 1/2)^2 + (1 - 1/2)^2 - 2
-    tensor(0.5000)
-    """
-    m = len(A)
-    one_step = torch.eye(m, dtype=A.dtype, device=A.device) + (c / m) * A.square()
-    closed_walks: Tensor = torch.linalg.matrix_power(one_step, m).trace()
-    return closed_walks - m

@@ -1,4 +1,4 @@
-"""Encoders and decoders of images, their posteriors and pixel likelihoods."""
+"""Image encoders and decoders, Gaussian posteriors, and pixel likelihoods."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from disentwine.losses.elbo import bernoulli_log_likelihood, gaussian_log_likeli
 ImageShape = tuple[int, int, int]
 """(height, width, channels)"""
 
-Between = Callable[[int], tuple[nn.Module, ...]]
-"""The modules between two layers, given the width of the first."""
+Activation = Callable[[int], tuple[nn.Module, ...]]
+"""Maps the width of a layer to the modules after it: normalisation and nonlinearity."""
 
 
 class PadToMultiple(nn.Module):
@@ -51,7 +51,7 @@ class CropTo(nn.Module):
 
 
 def rectified(width: int) -> tuple[nn.Module, ...]:
-    """ReLU, as in most papers."""
+    """ReLU, without normalisation."""
     return (nn.ReLU(),)
 
 
@@ -60,17 +60,26 @@ def normed(width: int) -> tuple[nn.Module, ...]:
     return nn.GroupNorm(math.gcd(width, 8), width), nn.SiLU()
 
 
-def _grid(image_shape: ImageShape, factor: int) -> tuple[int, int]:
+Downsampling = Literal[4, 8, 16]
+"""Pixels per grid position along each side."""
+
+
+def grid_of(image_shape: ImageShape, downsampling: Downsampling) -> tuple[int, int]:
+    """Rows and columns of an image's grid.
+
+    >>> grid_of((64, 60, 3), 16)
+    (4, 4)
+    """
     height, width, _ = image_shape
-    return math.ceil(height / factor), math.ceil(width / factor)
+    return math.ceil(height / downsampling), math.ceil(width / downsampling)
 
 
 def standard_encoder(image_shape: ImageShape, out_features: int) -> nn.Sequential:
-    """Four strided 4x4 convolutions and a hidden layer, the network of most papers.
+    """Four strided 4x4 convolutions and a hidden layer, as in most papers.
 
     Reference: Understanding disentangling in beta-VAE, C. Burgess et al., 2018, appendix A.
     """
-    rows, columns = _grid(image_shape, 16)
+    rows, columns = grid_of(image_shape, 16)
     return nn.Sequential(
         PadToMultiple(16),
         *(nn.Conv2d(image_shape[2], 32, 4, 2, 1), nn.ReLU()),
@@ -86,7 +95,7 @@ def standard_encoder(image_shape: ImageShape, out_features: int) -> nn.Sequentia
 def standard_decoder(in_features: int, image_shape: ImageShape) -> nn.Sequential:
     """The mirror of `standard_encoder`; returns logits or means (n, channels, height, width)."""
     height, width, channels = image_shape
-    rows, columns = _grid(image_shape, 16)
+    rows, columns = grid_of(image_shape, 16)
     return nn.Sequential(
         *(nn.Linear(in_features, 256), nn.ReLU()),
         *(nn.Linear(256, 64 * rows * columns), nn.ReLU()),
@@ -100,44 +109,40 @@ def standard_decoder(in_features: int, image_shape: ImageShape) -> nn.Sequential
 
 
 def compact_encoder(
-    image_shape: ImageShape, out_features: int, *, between: Between = rectified
+    image_shape: ImageShape, out_features: int, *, activation: Activation = rectified
 ) -> nn.Sequential:
-    """Convolutions on patches of 4x4 pixels, so that none runs at full resolution.
+    """Convolutional encoder on patches of 4x4 pixels, without layers at full resolution.
 
     The first layer is a pixel-unshuffle and a 1x1 convolution in one. On a CPU this network reaches
     a given reconstruction error in less than half the time of the standard one.
     """
-    rows, columns = _grid(image_shape, 16)
+    rows, columns = grid_of(image_shape, 16)
     return nn.Sequential(
         PadToMultiple(16),
-        *(nn.Conv2d(image_shape[2], 32, 4, 4), *between(32)),
-        *(nn.Conv2d(32, 32, 4, 2, 1), *between(32)),
-        *(nn.Conv2d(32, 32, 4, 2, 1), *between(32)),
+        *(nn.Conv2d(image_shape[2], 32, 4, 4), *activation(32)),
+        *(nn.Conv2d(32, 32, 4, 2, 1), *activation(32)),
+        *(nn.Conv2d(32, 32, 4, 2, 1), *activation(32)),
         nn.Flatten(),
-        *(nn.Linear(32 * rows * columns, 256), *between(256)),
+        *(nn.Linear(32 * rows * columns, 256), *activation(256)),
         nn.Linear(256, out_features),
     )
 
 
 def compact_decoder(
-    in_features: int, image_shape: ImageShape, *, between: Between = rectified
+    in_features: int, image_shape: ImageShape, *, activation: Activation = rectified
 ) -> nn.Sequential:
-    """The mirror of `compact_encoder`: a pixel-shuffle unfolds channels into 4x4 pixels last."""
+    """The mirror of `compact_encoder`; the last layer is a pixel-shuffle to 4x4 pixels."""
     height, width, channels = image_shape
-    rows, columns = _grid(image_shape, 16)
+    rows, columns = grid_of(image_shape, 16)
     return nn.Sequential(
-        *(nn.Linear(in_features, 256), *between(256)),
-        *(nn.Linear(256, 32 * rows * columns), *between(32 * rows * columns)),
+        *(nn.Linear(in_features, 256), *activation(256)),
+        *(nn.Linear(256, 32 * rows * columns), *activation(32 * rows * columns)),
         nn.Unflatten(1, (32, rows, columns)),
-        *(nn.ConvTranspose2d(32, 32, 4, 2, 1), *between(32)),
-        *(nn.ConvTranspose2d(32, 16, 4, 2, 1), *between(16)),
+        *(nn.ConvTranspose2d(32, 32, 4, 2, 1), *activation(32)),
+        *(nn.ConvTranspose2d(32, 16, 4, 2, 1), *activation(16)),
         *(nn.Conv2d(16, 16 * channels, 3, padding=1), nn.PixelShuffle(4)),
         CropTo(height, width),
     )
-
-
-Downsampling = Literal[4, 8, 16]
-"""Pixels per grid position along each side."""
 
 
 class Sum(nn.ModuleList):
@@ -151,23 +156,13 @@ class Sum(nn.ModuleList):
         return total
 
 
-def grid_of(image_shape: ImageShape, downsampling: Downsampling) -> tuple[int, int]:
-    """Rows and columns of an image's grid.
-
-    >>> grid_of((64, 60, 3), 16)
-    (4, 4)
-    """
-    height, width, _ = image_shape
-    return math.ceil(height / downsampling), math.ceil(width / downsampling)
-
-
 def grid_encoder(
     image_shape: ImageShape, out_channels: int, *, downsampling: Downsampling, width: int
 ) -> nn.Sequential:
     """Convolutional encoder of images to grids (n, out_channels, rows, columns).
 
-    The first layer maps patches of 4x4 pixels to channels. A linear map of each position's own pixels
-    is added: it learns colours and positions in few updates, and the convolutions learn the rest.
+    The first layer maps patches of 4x4 pixels to channels. A linear map of the pixels of each position
+    is added, which learns colours and positions in few updates.
 
     >>> import torch
     >>> encoder = grid_encoder((64, 64, 3), 32, downsampling=8, width=48)
@@ -213,7 +208,7 @@ def grid_decoder(
 
 
 def _residual(width: int) -> Sum:
-    """x + f(x), with a 3x3 and a 1x1 convolution for f."""
+    """Residual block x + f(x), with a 3x3 and a 1x1 convolution in f."""
     f = nn.Sequential(
         *(*normed(width), nn.Conv2d(width, width, 3, padding=1)),
         *(nn.SiLU(), nn.Conv2d(width, width, 1)),
@@ -259,14 +254,14 @@ Network = Literal["compact", "normed", "standard", "mlp"]
 
 ENCODERS: dict[Network, Callable[[ImageShape, int], nn.Module]] = {
     "compact": compact_encoder,
-    "normed": partial(compact_encoder, between=normed),
+    "normed": partial(compact_encoder, activation=normed),
     "standard": standard_encoder,
     "mlp": mlp_encoder,
 }
 
 DECODERS: dict[Network, Callable[[int, ImageShape], nn.Module]] = {
     "compact": compact_decoder,
-    "normed": partial(compact_decoder, between=normed),
+    "normed": partial(compact_decoder, activation=normed),
     "standard": standard_decoder,
     "mlp": mlp_decoder,
 }
@@ -288,7 +283,7 @@ class DiagonalGaussian:
     def from_features(cls, features: Tensor) -> DiagonalGaussian:
         """Split the output (n, 2d) of a network into mean and log-variance.
 
-        Half precision is converted to single: sums for batch moments and densities would be inaccurate.
+        Half precision is converted to single precision, so that densities and moments are accurate.
 
         >>> DiagonalGaussian.from_features(torch.zeros(5, 20)).mean.shape
         torch.Size([5, 10])
@@ -306,7 +301,7 @@ Likelihood = Literal["bernoulli", "gaussian"]
 
 
 def log_noise_scale(likelihood: Likelihood) -> nn.Parameter | None:
-    """The noise parameter: one log-scale for all Gaussian pixels, none for Bernoulli pixels."""
+    """Learnt log standard deviation of Gaussian pixels; None for Bernoulli pixels."""
     return nn.Parameter(torch.zeros(())) if likelihood == "gaussian" else None
 
 
@@ -322,7 +317,7 @@ def pixel_log_likelihood(x: Tensor, output: Tensor, log_scale: Tensor | None) ->
 
 
 def mean_pixels(output: Tensor, log_scale: Tensor | None) -> Tensor:
-    """Mean image in [0, 1] for the decoder output that `pixel_log_likelihood` takes."""
+    """Mean images in [0, 1] from the decoder output that `pixel_log_likelihood` takes."""
     return output.sigmoid() if log_scale is None else output.clamp(0, 1)
 
 

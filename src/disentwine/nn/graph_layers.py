@@ -1,4 +1,4 @@
-"""Message passing by attention or on a grid; edge logits of node pairs."""
+"""Message passing by attention or on a grid; edge logits of pairs of nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 MessagePassing = Literal["attention", "grid"]
 
-LEAST_NOISE_LOGIT = -15.0
+MIN_NOISE_LOGIT = -15.0
 """Lower bound on the noise node's attention logit, relative to a node's largest one."""
 
 
@@ -24,7 +24,7 @@ class Attention(nn.Module):
         nodes: number of nodes.
         node_dim: features of a node, at the input and the output.
         actions: number of actions.
-        heads: of the attention.
+        heads: number of attention heads.
         noise: dimension of the noise node.
 
     >>> network = Attention(nodes=6, node_dim=8, actions=3, heads=2)
@@ -40,10 +40,12 @@ class Attention(nn.Module):
         self.query, self.key, self.value = (nn.Linear(node_dim, node_dim) for _ in range(3))
         self.noise_key = nn.Parameter(torch.randn(heads, node_dim // heads))
         self.noise_value = nn.Linear(noise, node_dim)
-        self.gather = nn.Linear(node_dim, node_dim)
-        self.stand = nn.Parameter(torch.randn(nodes, node_dim) / math.sqrt(2))
+        self.gather = nn.Linear(node_dim, node_dim)  # output projection of the heads
+        self.stand = nn.Parameter(torch.randn(nodes, node_dim) / math.sqrt(2))  # node embedding
         self.first = nn.Linear(node_dim + actions, 2 * node_dim)
-        nn.init.normal_(self.first.weight.detach()[:, node_dim:])  # actions differ from the start
+        nn.init.normal_(
+            self.first.weight.detach()[:, node_dim:]
+        )  # so that actions differ at initialisation
         self.second = nn.Linear(2 * node_dim, node_dim)
         self.norm = nn.LayerNorm(node_dim)
 
@@ -58,8 +60,8 @@ class Attention(nn.Module):
         """
         message = self._attend(x, edges) + self.stand
         hidden = self.first(torch.cat([message, action], dim=-1)).relu()
-        outcome: Tensor = self.norm(message + self.second(hidden))
-        return outcome
+        output: Tensor = self.norm(message + self.second(hidden))
+        return output
 
     def _attend(self, x: Tensor, edges: Tensor) -> Tensor:
         """Messages (n, s, nodes, node_dim) from parents and from the noise node."""
@@ -69,22 +71,21 @@ class Attention(nn.Module):
             for layer in (self.query, self.key, self.value)
         )
         scale = math.sqrt(q.shape[-1])
-        closeness = q @ k.transpose(-1, -2) / scale
-        to_noise = torch.einsum("nhid,hd->nhi", q, self.noise_key)[..., None] / scale
-        most = torch.maximum(closeness.amax(-1, keepdim=True), to_noise).detach()
-        weight = (closeness - most).exp()
-        # The nodes with the largest weights may be no parents. Then only the noise is left, and its
-        # weight must not underflow to 0.
-        noise_weight = (to_noise - most).clamp(min=LEAST_NOISE_LOGIT).exp()
+        logits = q @ k.transpose(-1, -2) / scale
+        noise_logit = torch.einsum("nhid,hd->nhi", q, self.noise_key)[..., None] / scale
+        largest = torch.maximum(logits.amax(-1, keepdim=True), noise_logit).detach()
+        weight = (logits - largest).exp()
+        # If no parent has a large weight, only the noise is left, and its weight must not underflow.
+        noise_weight = (noise_logit - largest).clamp(min=MIN_NOISE_LOGIT).exp()
         z = sample_noise(self, x)
         noise = self.noise_value(z).view(n, self.heads, 1, -1)
-        # A column of ones sums the weights in the same product; actions are stacked with nodes.
-        counted, noise_counted = (F.pad(values, (0, 1), value=1.0) for values in (v, noise))
-        heard = (edges[:, None] * weight[:, :, None]).flatten(2, 3) @ counted
-        heard = heard.unflatten(2, edges.shape[1:3]) + (noise_weight * noise_counted)[:, :, None]
-        message = heard[..., :-1] / heard[..., -1:]  # (n, heads, s, nodes, width / heads)
-        gathered: Tensor = self.gather(message.permute(0, 2, 3, 1, 4).flatten(3))
-        return gathered
+        # An additional column of ones yields the sum of the weights in the same product.
+        values, noise_values = (F.pad(part, (0, 1), value=1.0) for part in (v, noise))
+        sums = (edges[:, None] * weight[:, :, None]).flatten(2, 3) @ values
+        sums = sums.unflatten(2, edges.shape[1:3]) + (noise_weight * noise_values)[:, :, None]
+        message = sums[..., :-1] / sums[..., -1:]  # (n, heads, s, nodes, width / heads)
+        projected: Tensor = self.gather(message.permute(0, 2, 3, 1, 4).flatten(3))
+        return projected
 
 
 class GridMessagePassing(nn.Module):
@@ -92,15 +93,15 @@ class GridMessagePassing(nn.Module):
     $h_i \leftarrow h_i + f\big(\sum_j M_{ij} W_{j - i} h_j, a\big)$, a 3x3 convolution gated by the edges.
     Initially $h_i = M_{ii} x_i$ plus an embedding of node i.
 
-    Objects move to adjacent positions. Each layer widens the receptive field by one position.
+    Actions move objects to adjacent positions. Each layer widens the receptive field by one position.
 
     Arguments:
-        num_codebooks: nodes at each position.
+        num_codebooks: number of nodes at each position.
         grid: rows and columns of positions.
         node_dim: features of a node at the input.
         width: features of a node at the output.
         actions: number of actions.
-        num_layers: of message passing.
+        num_layers: number of layers.
         noise: dimension of the noise node.
 
     >>> network = GridMessagePassing(num_codebooks=2, grid=(3, 4), node_dim=8, width=6, actions=3)
@@ -121,6 +122,7 @@ class GridMessagePassing(nn.Module):
     ) -> None:
         super().__init__()
         self.width, self.noise = width, noise
+        # Input projection for each codebook, and node embedding.
         self.enter = nn.Parameter(torch.randn(num_codebooks, node_dim, width) / math.sqrt(node_dim))
         self.noise_value = nn.Linear(noise, width)
         positions = grid[0] * grid[1]
@@ -154,25 +156,28 @@ class GridMessageLayer(nn.Module):
         self.register_buffer("around", grid_neighbours(*grid), persistent=False)
         received = num_codebooks * self.around.shape[1] * width
         self.norm = nn.LayerNorm(width)
+        # Weights W of the messages, scale and shift by the action, and output projection.
         self.hear = nn.Parameter(torch.randn(num_codebooks, received, width) / math.sqrt(received))
         self.act = nn.Linear(actions, 2 * width)
-        nn.init.normal_(self.act.weight)  # actions differ from the start
+        nn.init.normal_(self.act.weight)  # so that actions differ at initialisation
         self.answer = nn.Parameter(torch.randn(num_codebooks, width, width) / math.sqrt(width))
 
     def forward(self, sent: Tensor, edges: Tensor, action: Tensor) -> Tensor:
-        """The update (n, s, nodes, width) of nodes, from features `sent` (n, s or 1, nodes, width)."""
+        """Residual update (n, s, nodes, width) from features `sent` (n, s or 1, nodes, width)."""
         books, (positions, adjacent) = len(self.hear), self.around.shape
         n, s = edges.shape[:2]
-        from_all = F.pad(
+        neighbour_features = F.pad(
             self.norm(sent).view(n, -1, books, positions, sent.shape[-1]), (0, 0, 0, 1)
         )
-        from_all = from_all.index_select(3, self.around.flatten())
-        from_all = from_all.view(n, -1, books, positions, adjacent, sent.shape[-1])
+        neighbour_features = neighbour_features.index_select(3, self.around.flatten())
+        neighbour_features = neighbour_features.view(
+            n, -1, books, positions, adjacent, sent.shape[-1]
+        )
         gates = F.pad(edges.view(n, s, books, positions, books, positions), (0, 1))
-        where = self.around[:, None].expand(n, s, books, positions, books, adjacent)
-        # In the order that the product below needs: small copies instead of a large one.
-        gates = gates.gather(5, where).movedim(2, 0).contiguous()
-        received = gates[..., None] * from_all.transpose(2, 3).contiguous()
+        index = self.around[:, None].expand(n, s, books, positions, books, adjacent)
+        # The axis order of the product below needs small copies here instead of a large one there.
+        gates = gates.gather(5, index).movedim(2, 0).contiguous()
+        received = gates[..., None] * neighbour_features.transpose(2, 3).contiguous()
         message = torch.bmm(received.view(books, n * s * positions, -1), self.hear)
         scale, shift = self.act(action).view(n, s, books, positions, -1).movedim(2, 0).chunk(2, -1)
         hidden = F.silu(message.view(books, n, s, positions, -1) * (1 + scale) + shift)
@@ -181,8 +186,8 @@ class GridMessageLayer(nn.Module):
 
 
 def grid_neighbours(rows: int, columns: int) -> Tensor:
-    """Indices (rows * columns, 9) of the positions adjacent to each, itself included; rows * columns
-    stands for positions outside the grid.
+    """Indices (rows * columns, 9) of the 3x3 neighbourhood of each position; the index rows * columns
+    means outside the grid.
 
     >>> grid_neighbours(2, 2)[0]
     tensor([4, 4, 4, 4, 0, 1, 4, 2, 3])
@@ -201,8 +206,8 @@ def sample_noise(network: Attention | GridMessagePassing, x: Tensor) -> Tensor:
 Activation = Literal["relu", "sine"]
 
 
-class Sides(NamedTuple):
-    """The first layer's two summands for all nodes, each (stack, nodes, hidden)."""
+class FirstLayer(NamedTuple):
+    """The two summands of the first layer for all nodes, (stack, nodes, hidden) each."""
 
     left: Tensor
     right: Tensor
@@ -212,16 +217,16 @@ class PairNetworks(nn.Module):
     r"""Edge logits $\alpha^a_{ij} = w_a \cdot \varphi(U_a x_i + V_a x_j + b_a) + c_a$ for every action a
     and pair of nodes (i, j).
 
-    This is a two-layer network on the concatenation $[x_i, x_j]$ (see `concatenated`). Its first
-    layer is a sum of two terms and needs $2 N d h$ products instead of $N^2 \cdot 2 d h$. The N x N sums
-    are never formed. With $\varphi = \sin$, $\sin(u + v) = \sin u \cos v + \cos u \sin v$ makes $\alpha$ a
+    This is a two-layer network on the concatenation $[x_i, x_j]$ (see `concatenated`). As its first
+    layer is a sum of two terms, it needs $2 N d h$ products instead of $N^2 \cdot 2 d h$, and no array
+    over all pairs. With $\varphi = \sin$, $\sin(u + v) = \sin u \cos v + \cos u \sin v$ makes $\alpha$ a
     matrix product of rank 2h. With relu it is a sum of L1 distances.
 
     Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
     M. Witbrock and G. Dobbie, 2023, eq. 3 and 4.
 
     Arguments:
-        networks: number of networks: one for each action and one for no action.
+        networks: number of networks, one per action and one for no action.
         node_dim: d, features of a node.
         hidden: h, hidden units.
         activation: "relu" or "sine".
@@ -255,37 +260,37 @@ class PairNetworks(nn.Module):
             # Networks before samples, so that batched products need no copies.
             every = x.reshape(1, n * nodes, -1).expand(len(self.U), -1, -1)
             left, right = torch.baddbmm(self.b[:, None], every, self.U), torch.bmm(every, self.V)
-            sides = Sides(*(side.view(-1, nodes, side.shape[-1]) for side in (left, right)))
+            first = FirstLayer(*(part.view(-1, nodes, part.shape[-1]) for part in (left, right)))
             w, c = (part.repeat_interleave(n, dim=0) for part in (self.w, self.c))
-            alpha = self._joined(sides, w[:, None], c)
+            alpha = self._second_layer(first, w[:, None], c)
             return alpha.view(-1, n, nodes, nodes).transpose(0, 1)
         selected = chosen.flatten()
         every = x.repeat_interleave(chosen.shape[1], dim=0)
         left = torch.baddbmm(self.b[selected][:, None], every, self.U[selected])
-        sides = Sides(left, torch.bmm(every, self.V[selected]))
-        alpha = self._joined(sides, self.w[selected][:, None], self.c[selected])
+        first = FirstLayer(left, torch.bmm(every, self.V[selected]))
+        alpha = self._second_layer(first, self.w[selected][:, None], self.c[selected])
         return alpha.view(n, -1, nodes, nodes)
 
-    def _joined(self, sides: Sides, w: Tensor, c: Tensor) -> Tensor:
+    def _second_layer(self, first: FirstLayer, w: Tensor, c: Tensor) -> Tensor:
         """Logits (stack, nodes, nodes), with weights (stack, 1, hidden) and constants (stack,)."""
-        left, right = sides
+        left, right = first
         c = c[:, None, None]
         if self.activation == "sine":
             half = torch.baddbmm(c, left.sin() * w, right.cos().mT)
             return torch.baddbmm(half, left.cos() * w, right.sin().mT)
-        # w relu(u + v) = (w u + w v + w |u + v|) / 2. Sums of |u + v| are L1 distances, computed
-        # without an array for all pairs, separately for hidden units of positive and negative weight.
+        # w relu(u + v) = (w u + w v + w |u + v|) / 2. Sums of |u + v| are L1 distances, computed by
+        # cdist, separately for hidden units of positive and negative weight.
         sums = (left * w).sum(-1)[..., None] + (right * w).sum(-1)[..., None, :]
         up, down = w.clamp(min=0), (-w).clamp(min=0)
-        far, near = (torch.cdist(left * part, -right * part, p=1.0) for part in (up, down))
-        return 0.5 * (sums + far - near) + c
+        positive, negative = (torch.cdist(left * part, -right * part, p=1.0) for part in (up, down))
+        return 0.5 * (sums + positive - negative) + c
 
     def concatenated(self, x: Tensor, network: int) -> Tensor:
         """Logits (n, nodes, nodes) of one network, computed on all concatenated pairs $[x_i, x_j]$."""
         nodes = x.shape[1]
         left = x[:, :, None].expand(-1, -1, nodes, -1)
         right = x[:, None].expand(-1, nodes, -1, -1)
-        first = torch.cat([self.U[network], self.V[network]])
-        hidden = torch.cat([left, right], dim=-1) @ first + self.b[network]
+        weight = torch.cat([self.U[network], self.V[network]])
+        hidden = torch.cat([left, right], dim=-1) @ weight + self.b[network]
         hidden = hidden.relu() if self.activation == "relu" else hidden.sin()
         return hidden @ self.w[network] + self.c[network]

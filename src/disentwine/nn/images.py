@@ -1,4 +1,4 @@
-"""Conversion between uint8 images and float tensors; evaluation mode; validation of latents."""
+"""Conversion between uint8 images and tensors, evaluation mode, and input validation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def as_latents(latents: Any, *, width: int, like: Tensor, what: str = "latents")
     Arguments:
         latents: an array, such as from `represent`, or a tensor.
         width: number of latent dimensions.
-        like: a tensor with the dtype and device of the result.
+        like: tensor that determines dtype and device.
         what: name for errors.
 
     >>> as_latents(np.zeros(3), width=3, like=torch.zeros(()))
@@ -39,7 +39,7 @@ def as_latents(latents: Any, *, width: int, like: Tensor, what: str = "latents")
 
 
 def check_count(n: Any) -> None:
-    """Refuse a number of images to sample that is not a positive integer."""
+    """Raise `UsageError` unless the number of images to sample is a positive integer."""
     if not isinstance(n, int | np.integer) or n < 1:
         raise UsageError(f"n: give the number of images to sample, 1 or more; got {n}")
 
@@ -64,10 +64,10 @@ def evaluation_mode(module: nn.Module) -> Iterator[None]:
 
 
 CHUNK = 256
-"""Images in one forward pass, so that a large data set needs little memory."""
+"""Largest number of images in one forward pass, which bounds the memory."""
 
 RANGE_MARGIN = 0.5
-"""Tolerance around [0, 1], for resized images; values beyond it were not scaled to [0, 1]."""
+"""Tolerance around [0, 1], for overshoots of resizing; larger values indicate missing scaling."""
 
 
 def to_unit_range(images: Tensor) -> Tensor:
@@ -93,56 +93,51 @@ def accepts_images(method: Callable[..., Tensor]) -> Callable[..., Any]:
     """
 
     @wraps(method)
-    def face(self: nn.Module, x: Any, *args: Any, **kwargs: Any) -> Any:
-        return answer_in_kind(self, x, lambda chunk, rows: method(self, chunk, *args, **kwargs))
+    def wrapper(self: nn.Module, x: Any, *args: Any, **kwargs: Any) -> Any:
+        return map_images(self, x, lambda chunk, rows: method(self, chunk, *args, **kwargs))
 
-    return face
+    return wrapper
 
 
-def answer_in_kind(
+def map_images(
     module: nn.Module,
     x: Any,
-    answer: Callable[[Tensor, slice], Tensor],
+    function: Callable[[Tensor, slice], Tensor],
     *,
     shape: tuple[int, ...] | None = None,
 ) -> Any:
     """Apply a function to images in chunks and convert the results as in `accepts_images`.
 
     Arguments:
-        module: the model, which is put into evaluation mode.
+        module: the model, which is set to evaluation mode.
         x: `uint8` images or a float tensor.
-        answer: function of an image tensor and the rows of `x` that it has.
+        function: maps an image tensor and its slice of rows of `x` to a tensor.
         shape: required (height, width, channels); by default `image_shape` of the module.
     """
-    was_training = module.training
-    module.eval()
-    try:
-        with torch.no_grad():
-            needed = shape or getattr(module, "image_shape", None)
-            if isinstance(x, Tensor) and x.is_floating_point():
-                if x.ndim != 4:
-                    raise _not_images(x)
-                _check_shape((*x.shape[2:], x.shape[1]), needed)
-                if len(x) and (x.min() < -RANGE_MARGIN or x.max() > 1 + RANGE_MARGIN):
-                    raise _not_images(x)
-                return answer(x.to(next(module.parameters())), slice(0, len(x))).to(x.device)
-            images, single = _as_stack(x)
-            _check_shape(tuple(images.shape[1:]), needed)
-            weight = next(module.parameters())
-            answers = torch.cat(
-                [
-                    answer(to_unit_range(images[rows]).to(weight), rows).cpu()
-                    for rows in (slice(i, i + CHUNK) for i in range(0, len(images), CHUNK))
-                ]
-            )
-    finally:
-        module.train(was_training)
-    array = (to_uint8(answers) if answers.ndim == 4 else answers).numpy()
+    needed = shape or getattr(module, "image_shape", None)
+    weight = next(module.parameters())
+    with evaluation_mode(module):
+        if isinstance(x, Tensor) and x.is_floating_point():
+            if x.ndim != 4:
+                raise _not_images(x)
+            _check_shape((*x.shape[2:], x.shape[1]), needed)
+            if len(x) and (x.min() < -RANGE_MARGIN or x.max() > 1 + RANGE_MARGIN):
+                raise _not_images(x)
+            return function(x.to(weight), slice(0, len(x))).to(x.device)
+        images, single = _as_stack(x)
+        _check_shape(tuple(images.shape[1:]), needed)
+        results = torch.cat(
+            [
+                function(to_unit_range(images[rows]).to(weight), rows).cpu()
+                for rows in (slice(i, i + CHUNK) for i in range(0, len(images), CHUNK))
+            ]
+        )
+    array = (to_uint8(results) if results.ndim == 4 else results).numpy()
     return array[0] if single else array
 
 
 def check_images(x: Any, shape: tuple[int, ...]) -> None:
-    """Refuse images of another shape than (height, width, channels), see `accepts_images`."""
+    """Raise `UsageError` unless images have the shape (height, width, channels); see `accepts_images`."""
     if isinstance(x, Tensor) and x.is_floating_point() and x.ndim == 4:
         _check_shape((*x.shape[2:], x.shape[1]), shape)
     else:

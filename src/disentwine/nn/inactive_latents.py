@@ -1,4 +1,4 @@
-"""Re-initialise inactive latents."""
+"""Re-initialisation of inactive latents (posterior collapse)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from disentwine.core.types import ACTIVE_VARIANCE
 from disentwine.errors import UsageError
 
-NOISE = math.exp(-3)
-"""Posterior variance of a re-initialised latent; with that of the prior, 1, decoders learn to ignore it."""
+RESET_VARIANCE = math.exp(-3)
+"""Posterior variance of re-initialised latents; with the prior's, 1, decoders learn to ignore them."""
 
 ROUNDING = 1e-6
 """Relative spread below which differences are rounding errors."""
@@ -21,10 +21,11 @@ ROUNDING = 1e-6
 def reset_inactive(
     last: nn.Linear, first: nn.Linear, features: Tensor, *, most: int | None = None
 ) -> Tensor:
-    """Re-initialise the latents whose posterior means hardly vary; returns their indices.
+    """Re-initialise the latents whose posterior means have almost no variance; returns their indices.
 
-    The mean of each becomes a random projection of the encoder's features, standardised over the images,
-    with little posterior noise. The decoder's weights for it are drawn as at initialisation.
+    Their posterior means become random projections of the encoder's features, standardised over the
+    images, with a small posterior variance. The decoder's weights for them are sampled as at
+    initialisation.
 
     Arguments:
         last: last layer of the encoder, from features to means and log-variances of all latents.
@@ -41,18 +42,18 @@ def reset_inactive(
     latents = first.in_features
     means = last(features)[:, :latents]
     inactive: Tensor = (means.var(0, correction=0) < ACTIVE_VARIANCE).nonzero()[:most, 0]
-    to_mean = nn.Linear(last.in_features, latents).to(last.weight)
-    mean = to_mean(features)
+    projection = nn.Linear(last.in_features, latents).to(last.weight)
+    mean = projection(features)
     if len(inactive) and mean.std(0, correction=0).min() <= ROUNDING * mean.abs().max():
         raise UsageError(
             "the encoder maps all training images to the same features, so that no latent can encode "
-            "them; begin with the weights of a run that has learnt"
+            "them; start from the weights of a trained run"
         )
     deviation = mean.std(0)
-    last.weight[inactive] = (to_mean.weight / deviation[:, None])[inactive]
-    last.bias[inactive] = ((to_mean.bias - mean.mean(0)) / deviation)[inactive]
+    last.weight[inactive] = (projection.weight / deviation[:, None])[inactive]
+    last.bias[inactive] = ((projection.bias - mean.mean(0)) / deviation)[inactive]
     last.weight[latents + inactive] = 0
-    last.bias[latents + inactive] = math.log(NOISE)
+    last.bias[latents + inactive] = math.log(RESET_VARIANCE)
     fresh = nn.Linear(latents, first.out_features).to(first.weight)
     first.weight[:, inactive] = fresh.weight[:, inactive]
     return inactive

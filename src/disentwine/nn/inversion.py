@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from disentwine.nn.encoders import ImageShape
 
 STEP = 0.01
-"""Step of finite differences: finer than encoders resolve, coarser than rounding errors."""
+"""Step of finite differences: below the accuracy of encoders, above rounding errors."""
 
 
 @torch.no_grad()
@@ -25,14 +25,14 @@ def least_squares(
     row by Levenberg-Marquardt: $n \leftarrow n + (J^\top J + \mu D)^{-1} (-J^\top r - (n - n^0)/s^2)$,
     $D = \mathrm{diag}(J^\top J) + 1/s^2$.
 
-    A step that does not decrease a row's sum is rejected, and the next one is shorter.
+    A step that does not decrease the objective of a row is rejected, and its damping $\mu$ is increased.
 
     Reference: An Algorithm for Least-Squares Estimation of Nonlinear Parameters, D. Marquardt, 1963.
 
     Arguments:
-        residuals: r of rows (n, d), (n, m); rows are independent.
+        residuals: maps rows (n, d) to r (n, m); rows are independent.
         start: $n^0$ (n, d).
-        spread: s (d,), expected distance of a solution from the start.
+        spread: s (d,), expected distance of the solution from the start.
         iterations: number of steps.
 
     >>> least_squares(lambda n: 100 * (n**2 - 4), torch.ones(1, 1), spread=torch.ones(1), iterations=20)
@@ -46,28 +46,29 @@ def least_squares(
     n, r = start, residuals(start)
     value = total(r, n)
     damping = torch.full_like(value, 1e-3)
-    moves = STEP * torch.eye(start.shape[1], dtype=start.dtype, device=start.device)
+    offsets = STEP * torch.eye(start.shape[1], dtype=start.dtype, device=start.device)
     for _ in range(iterations):
-        slopes = torch.stack([(residuals(n + move) - r) / STEP for move in moves], dim=2)
-        normal = slopes.mT @ slopes + torch.diag(precision)
+        J = torch.stack([(residuals(n + offset) - r) / STEP for offset in offsets], dim=2)
+        normal = J.mT @ J + torch.diag(precision)
         damped = normal + damping[:, None, None] * torch.diag_embed(normal.diagonal(0, 1, 2))
-        downhill = -(slopes.mT @ r[..., None])[..., 0] - (n - start) * precision
-        tried = n + torch.linalg.solve(damped, downhill)
-        r_tried = residuals(tried)
-        value_tried = total(r_tried, tried)
-        better = value_tried < value
-        n = torch.where(better[:, None], tried, n)
-        r = torch.where(better[:, None], r_tried, r)
-        value = torch.where(better, value_tried, value)
+        descent = -(J.mT @ r[..., None])[..., 0] - (n - start) * precision
+        candidate = n + torch.linalg.solve(damped, descent)
+        r_candidate = residuals(candidate)
+        value_candidate = total(r_candidate, candidate)
+        better = value_candidate < value
+        n = torch.where(better[:, None], candidate, n)
+        r = torch.where(better[:, None], r_candidate, r)
+        value = torch.where(better, value_candidate, value)
         damping = torch.where(better, damping / 10, damping * 10)
     return n
 
 
 SLOPE = 0.2
+"""Negative slope of leaky ReLUs."""
 
 
 class OverBackground(nn.Module):
-    r"""$\sigma(x + b)$: pixels from logits x and the logits b of a background that all images share.
+    r"""Pixels $\sigma(x + b)$ from logits x, with learnt logits b of a background that all images share.
 
     Arguments:
         image_shape: (height, width, channels).
@@ -86,7 +87,7 @@ class OverBackground(nn.Module):
 
 
 def leaky(network: nn.Module, slope: float = SLOPE) -> nn.Sequential:
-    """The same layers with leaky (injective) rectifiers in place of rectifiers.
+    """The same layers with leaky ReLUs, which are injective, in place of ReLUs.
 
     >>> leaky(nn.Sequential(nn.Linear(2, 3), nn.ReLU()))[1]
     LeakyReLU(negative_slope=0.2)
@@ -96,13 +97,13 @@ def leaky(network: nn.Module, slope: float = SLOPE) -> nn.Sequential:
 
 
 def smallest_singular_values(g: nn.Module, z: Tensor) -> Tensor:
-    r"""Smallest singular value $\min_{\|v\| = 1} \|J v\|$ of the Jacobian J of g at each row of z: 0 where
-    some direction of the latents does not affect the image.
+    r"""Smallest singular value $\min_{\|v\| = 1} \|J v\|$ of the Jacobian J of g at each row of z; 0 if
+    some direction in latent space does not affect the image.
 
-    Columns of J are computed one direction at a time, at a few passes each.
+    The columns of J are computed one at a time by double backpropagation.
 
     Arguments:
-        g: images of latents; rows are independent.
+        g: decoder from latents to images; rows are independent.
         z: (n, d) latents.
 
     Returns:
@@ -116,9 +117,9 @@ def smallest_singular_values(g: nn.Module, z: Tensor) -> Tensor:
         x: Tensor = g(z)
         w = torch.zeros_like(x, requires_grad=True)
         # J^T w is linear in w, so its derivative in the direction v is J v.
-        (pulled,) = torch.autograd.grad(x, z, w, create_graph=True)
+        (vjp,) = torch.autograd.grad(x, z, w, create_graph=True)
         columns = [
-            torch.autograd.grad(pulled, w, v.expand_as(z), retain_graph=True)[0].flatten(1)
+            torch.autograd.grad(vjp, w, v.expand_as(z), retain_graph=True)[0].flatten(1)
             for v in torch.eye(z.shape[1], dtype=z.dtype, device=z.device)
         ]
     values: Tensor = torch.linalg.svdvals(torch.stack(columns, dim=-1))

@@ -1,4 +1,4 @@
-"""Networks of hierarchical VAEs: stem and head, Gaussian layers, precision-weighted merge."""
+"""Networks of hierarchical VAEs: Gaussian layers, precision-weighted merge, stem and head."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from disentwine.nn.encoders import DECODERS, ENCODERS, DiagonalGaussian, ImageSh
 SLOPE = 0.1
 """Negative slope of the leaky ReLU max(x, 0.1 x)."""
 
-LEAST_VARIANCE = 1e-5
-"""Keeps the logarithm of variances finite."""
+MIN_VARIANCE = 1e-5
+"""Lower bound on variances, which keeps their logarithm finite."""
 
 
 class BatchNorm(nn.BatchNorm1d):
@@ -41,7 +41,7 @@ def deterministic(in_features: int, width: int, *, depth: int, batch_norm: bool)
     """
     modules: list[nn.Module] = []
     for fan_in in [in_features, *[width] * (depth - 1)]:
-        # Batch normalisation removes a bias.
+        # Batch normalisation cancels a bias.
         modules.append(nn.Linear(fan_in, width, bias=not batch_norm))
         modules += [BatchNorm(width)] if batch_norm else []
         modules.append(nn.LeakyReLU(SLOPE))
@@ -82,8 +82,8 @@ class GaussianLayer(nn.Module):
 
 
 def positive(raw: Tensor) -> Tensor:
-    """A variance from any real number: its softplus plus a small constant."""
-    return F.softplus(raw) + LEAST_VARIANCE
+    """Variance from a real number: softplus plus `MIN_VARIANCE`."""
+    return F.softplus(raw) + MIN_VARIANCE
 
 
 def merge(q_hat: DiagonalGaussian, p: DiagonalGaussian) -> DiagonalGaussian:
@@ -110,7 +110,7 @@ def merge(q_hat: DiagonalGaussian, p: DiagonalGaussian) -> DiagonalGaussian:
 
 
 def standard_normal_like(q: DiagonalGaussian) -> DiagonalGaussian:
-    r"""$\mathcal{N}(0, I)$ of the same shape."""
+    r"""The standard normal $\mathcal{N}(0, I)$ in the shape of q."""
     zeros = torch.zeros_like(q.mean)
     return DiagonalGaussian(zeros, zeros)
 
@@ -125,15 +125,15 @@ def repeated(q: DiagonalGaussian, times: int) -> DiagonalGaussian:
 class MeanCentred(nn.Module):
     r"""Mean-centred network $f(x) - f(\bar x)$ with the mean image $\bar x$.
 
-    The mean image is that of the batch in training, and a running mean in evaluation. Batch
-    normalisation after it sees the differences between images. If most of an image is constant, such as
-    a white background, the mean of f alone is many times its spread and changes faster in training than
-    running statistics can follow; the mean image does not change.
+    In training $\bar x$ is the mean of the batch, in evaluation a running mean. If most of an image is
+    constant, such as a white background, the mean of f is much larger than its standard deviation and
+    changes faster than the running statistics of a following batch normalisation. Subtracting
+    $f(\bar x)$ removes it.
 
     Arguments:
         network: f.
         image_shape: (height, width, channels) of x.
-        momentum: step of the running mean towards the mean of each batch.
+        momentum: weight of a batch in the running mean.
 
     >>> centred = MeanCentred(nn.Flatten(), (8, 8, 1))
     >>> centred(torch.rand(16, 1, 8, 8)).mean().abs() < 1e-6
@@ -154,7 +154,7 @@ class MeanCentred(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         mean = self.mean
-        # The mean of a single image is that image, and would cancel it.
+        # A single image would be cancelled by its own mean.
         if self.training and len(x) > 1:
             mean = x.mean(dim=0, keepdim=True)
             self.batches += 1

@@ -1,4 +1,4 @@
-"""Decoders in image layers: colour and opacity of each layer from its own concepts."""
+"""Layered decoder: colour and opacity of each image layer from its own concepts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from disentwine.nn.encoders import ImageShape, Sum
 
 
 def fourier_features(t: Tensor, frequencies: int) -> Tensor:
-    r"""Fourier features: t, $\sin(2^j \pi t / 4)$ and $\cos(2^j \pi t / 4)$. Smooth functions of them are
-    fast functions of t.
+    r"""Fourier features t, $\sin(2^j \pi t / 4)$ and $\cos(2^j \pi t / 4)$, with which networks can fit
+    functions that vary fast with t.
 
     >>> fourier_features(torch.zeros(5, 2), 3).shape
     torch.Size([5, 14])
@@ -27,12 +27,11 @@ class PixelwiseDecoder(nn.Module):
     r"""Image layer $o_p = b_p + \sum_j W_{pj} h_j(w_j \cdot z)$ for each pixel p; the first channels are
     colour and the last is opacity (before `coverage_ramp`).
 
-    Each $h_j$ depends on the concepts along one learnt direction. The sum extrapolates to new
-    combinations of directions: both ends of a bar can be moved apart although they moved together in
-    training.
+    Each $h_j$ is a function of one learnt linear combination of the concepts. The sum extrapolates to new
+    combinations: both ends of a bar can move independently although they moved together in training.
 
     Arguments:
-        concepts: number of concepts, and of directions.
+        concepts: number of concepts, and of directions $w_j$.
         image_shape: (height, width, channels).
         hidden: units of each $h_j$.
         frequencies: Fourier frequencies of each direction.
@@ -44,7 +43,7 @@ class PixelwiseDecoder(nn.Module):
         super().__init__()
         self.image_shape, self.frequencies = image_shape, frequencies
         height, width, channels = image_shape
-        self.directions = nn.Parameter(_oblique(concepts))
+        self.directions = nn.Parameter(_cosine_directions(concepts))
         self.h = nn.ModuleList(
             nn.Sequential(
                 nn.Linear(1 + 2 * frequencies, 128), nn.ReLU(), nn.Linear(128, hidden), nn.ReLU()
@@ -66,8 +65,8 @@ class PixelwiseDecoder(nn.Module):
         return logits.view(len(z), channels + 1, height, width)
 
 
-def _oblique(d: int) -> Tensor:
-    """(d, d) orthonormal directions of the discrete cosine transform, none along an axis."""
+def _cosine_directions(d: int) -> Tensor:
+    """(d, d) orthonormal directions of the discrete cosine transform, not aligned with the axes."""
     j, i = torch.meshgrid(torch.arange(d), torch.arange(d), indexing="ij")
     waves = torch.cos(math.pi * j * (i + 0.5) / d)
     directions: Tensor = waves / waves.norm(dim=1, keepdim=True)
@@ -79,9 +78,8 @@ class EdgeDecoder(nn.Module):
     \sigma(g_m (n_m \cdot p - a_m \cdot z - b_m))$ for the pixel p = (x, y); the first channels are colour
     and the last is opacity (before `coverage_ramp`).
 
-    Each edge is a straight line that concepts shift. All pixels share the edges and their weights $W_m$,
-    so an edge looks the same everywhere: a shadow can be moved and stretched to where it was in no
-    training image.
+    Each edge is a straight line shifted by the concepts. All pixels share the edges and their weights
+    $W_m$, so shapes extrapolate to positions and sizes that occur in no training image.
 
     Arguments:
         concepts: number of concepts.
@@ -89,35 +87,36 @@ class EdgeDecoder(nn.Module):
         edges: number of edges.
     """
 
-    # Adam updates all parameters at one rate; positions and weights of edges have larger ranges.
-    PACE = 3.0
+    # Adam updates all parameters at the same rate, but edges have larger ranges; parameters are therefore
+    # stored divided by this factor.
+    RATE_SCALE = 3.0
     points: Tensor
 
     def __init__(self, *, concepts: int, image_shape: ImageShape, edges: int = 48) -> None:
         super().__init__()
         self.image_shape = image_shape
         height, width, channels = image_shape
-        self.register_buffer("points", _places(image_shape), persistent=False)
+        self.register_buffer("points", pixel_coordinates(image_shape), persistent=False)
 
-        def start(*shape: int, spread: float) -> nn.Parameter:
-            return nn.Parameter(torch.randn(shape) * spread / self.PACE)
+        def parameter(*shape: int, spread: float) -> nn.Parameter:
+            return nn.Parameter(torch.randn(shape) * spread / self.RATE_SCALE)
 
-        self.normals = start(2, edges, spread=0.7)
-        self.shifts = start(concepts, edges, spread=0.3)
-        self.offsets = start(edges, spread=0.5)
-        self.log_gains = nn.Parameter(torch.full((edges,), math.log(12.0) / self.PACE))
-        self.weights = start(edges, channels + 1, spread=0.3)
+        self.normals = parameter(2, edges, spread=0.7)
+        self.shifts = parameter(concepts, edges, spread=0.3)
+        self.offsets = parameter(edges, spread=0.5)
+        self.log_gains = nn.Parameter(torch.full((edges,), math.log(12.0) / self.RATE_SCALE))
+        self.weights = parameter(edges, channels + 1, spread=0.3)
         self.rows = nn.Parameter(torch.zeros(channels + 1, height, 1))
         self.columns = nn.Parameter(torch.zeros(channels + 1, 1, width))
 
     def forward(self, z: Tensor) -> Tensor:
         """Logits (n, channels + 1, height, width) of concepts (n, d)."""
-        pace = self.PACE
+        rate_scale = self.RATE_SCALE
         distance = (self.points @ self.normals)[None] - (z @ self.shifts + self.offsets)[:, None]
-        edges = torch.sigmoid(pace * distance * torch.exp(pace * self.log_gains))
+        edges = torch.sigmoid(rate_scale * distance * torch.exp(rate_scale * self.log_gains))
         height, width, channels = self.image_shape
-        logits = (pace * (edges @ self.weights)).view(len(z), height, width, channels + 1)
-        return logits.permute(0, 3, 1, 2) + pace * (self.rows + self.columns)
+        logits = (rate_scale * (edges @ self.weights)).view(len(z), height, width, channels + 1)
+        return logits.permute(0, 3, 1, 2) + rate_scale * (self.rows + self.columns)
 
 
 class FieldDecoder(nn.Module):
@@ -126,13 +125,13 @@ class FieldDecoder(nn.Module):
     $\tilde p_j = e^{s_j(z)} \circ (p - b_j(z))$ in frames that concepts shift and scale; the first
     channels are colour and the last is opacity (before `coverage_ramp`).
 
-    All pixels share the network. In its own frame a shape looks the same at any place and size, so a jet
-    can be bent to pixels where it was in no training image.
+    All pixels share the network, and in its frame a shape is independent of position and size, so shapes
+    extrapolate to positions that occur in no training image.
 
     Arguments:
         concepts: number of concepts.
         image_shape: (height, width, channels).
-        frames: number of frames; a hole in a wall moves differently from the jet that leaves it.
+        frames: number of frames, for parts that move independently.
         hidden: units of each layer of the network.
         depth: number of layers.
         frequencies: of the Fourier features.
@@ -152,7 +151,9 @@ class FieldDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.image_shape, self.frequencies = image_shape, frequencies
-        self.register_buffer("places", 2 * _places(image_shape).repeat(1, frames), persistent=False)
+        self.register_buffer(
+            "places", 2 * pixel_coordinates(image_shape).repeat(1, frames), persistent=False
+        )
         self.frames = nn.Linear(concepts, 4 * frames)
         nn.init.normal_(self.frames.weight, std=0.1)
         nn.init.zeros_(self.frames.bias)
@@ -170,8 +171,8 @@ class FieldDecoder(nn.Module):
         return logits.view(len(z), height, width, channels + 1).permute(0, 3, 1, 2)
 
 
-def _places(image_shape: ImageShape) -> Tensor:
-    """(pixels, 2) x and y of each pixel, 0 in the middle, 1 at the ends of the longer side."""
+def pixel_coordinates(image_shape: ImageShape) -> Tensor:
+    """(pixels, 2) x and y of each pixel: 0 in the centre, ±1 at the ends of the longer side."""
     height, width, _ = image_shape
     y, x = torch.meshgrid(
         torch.arange(height) - height / 2, torch.arange(width) - width / 2, indexing="ij"
@@ -184,14 +185,15 @@ SHARED_PIXEL: ComponentKinds = (EdgeDecoder, FieldDecoder)
 """Component decoders whose parameters all pixels share."""
 
 Box = tuple[int, int, int, int]
-"""Top, left, bottom and right of a part of an image; the latter two are exclusive."""
+"""Top, left, bottom and right of a part of an image; bottom and right are exclusive."""
 
 
 def coverage_ramp(t: Tensor) -> Tensor:
-    r"""$\tfrac18 (\log(1 + e^{2t + 4}) - \log(1 + e^{2t - 4}))$: from 0 to 1, nearly linear in between.
+    r"""$\tfrac18 (\log(1 + e^{2t + 4}) - \log(1 + e^{2t - 4}))$: a soft step from 0 to 1, nearly linear in
+    between.
 
-    The part of a pixel that a moving edge covers grows linearly; a sigmoid, which bends everywhere,
-    interpolates edges wrongly between their positions in training.
+    The fraction of a pixel that a moving edge covers grows linearly. A sigmoid is curved everywhere and
+    interpolates badly between the positions of edges in training.
 
     >>> [round(part, 2) for part in coverage_ramp(torch.tensor([-4.0, -1.0, 0.0, 1.0, 4.0])).tolist()]
     [0.0, 0.27, 0.5, 0.73, 1.0]
@@ -202,15 +204,15 @@ def coverage_ramp(t: Tensor) -> Tensor:
 class LayeredDecoder(nn.Module):
     """Component decoders, alpha-composited in order over a background that all images share.
 
-    A concept in a group of its own has a `PixelwiseDecoder`. Concepts of one group may be set to values
-    that never occurred together: such a group has component decoders of several kinds, whose logits
-    are added.
+    A group of one concept has a `PixelwiseDecoder`. A group of several concepts has component decoders of
+    several kinds, whose logits are added, as interventions can set these concepts to combinations that do
+    not occur in training.
 
     Arguments:
-        concept_groups: the concepts that each image layer is decoded from.
+        concept_groups: the concepts of each image layer.
         image_shape: (height, width, channels).
         group_boxes: the part of the image that each layer covers; by default all of it.
-        joint: kinds of component decoders for groups of several concepts.
+        joint: component decoders of groups of several concepts.
 
     Attributes:
         group_masks: (groups, height, width) 1 where a layer is visible, 0 elsewhere; initially 1.

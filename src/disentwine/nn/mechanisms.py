@@ -1,4 +1,4 @@
-"""Causal mechanisms: causal controller, categorical mechanism, Gaussian mixture noise."""
+"""Causal controller, categorical mechanism, and Gaussian mixture noise."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FREQUENCIES, HIDDEN, QUANTILES = 4, 128, 32
 
 
 class CausalController(nn.Module):
-    r"""Causal controller $l_i = f_i(l_{pa(i)}) + n_i$ with a network $f_i$ for each concept that has
+    r"""Causal controller $l_i = f_i(l_{pa(i)}) + n_i$ with a network $f_i$ for each concept with
     causes; noise $n_i$ is sampled from learnt quantiles.
 
     Arguments:
-        causes: for each concept the indices of its causes.
-        order: the concepts' indices, causes before their effects.
+        causes: indices of the causes of each concept.
+        order: indices of the concepts in topological order.
 
     >>> controller = CausalController([[], [0]], order=[0, 1])
     >>> controller.sample(5).shape
@@ -33,20 +33,20 @@ class CausalController(nn.Module):
 
     def __init__(self, causes: Sequence[Sequence[int]], *, order: Sequence[int]) -> None:
         super().__init__()
-        self.causes = [list(some) for some in causes]
+        self.causes = [list(indices) for indices in causes]
         self.order = list(order)
         self.f = nn.ModuleDict(
             {
-                str(i): perceptron([len(some) * (1 + 2 * FREQUENCIES), HIDDEN, HIDDEN, 1])
-                for i, some in enumerate(self.causes)
-                if some
+                str(i): perceptron([len(indices) * (1 + 2 * FREQUENCIES), HIDDEN, HIDDEN, 1])
+                for i, indices in enumerate(self.causes)
+                if indices
             }
         )
         normal = torch.special.ndtri((torch.arange(QUANTILES) + 0.5) / QUANTILES)
         self.quantiles = nn.Parameter(normal.repeat(len(self.causes), 1))
 
     def effect(self, i: int, labels: Tensor) -> Tensor:
-        """$f_i$ of labels (n, k), (n,); 0 for a root concept."""
+        """$f_i$ (n,) of labels (n, k); 0 for a root concept."""
         if not self.causes[i]:
             return torch.zeros_like(labels[:, i])
         effect: Tensor = self.f[str(i)](fourier_features(labels[:, self.causes[i]], FREQUENCIES))
@@ -57,21 +57,21 @@ class CausalController(nn.Module):
         effects = [self.effect(i, labels) for i in range(len(self.causes))]
         return labels - torch.stack(effects, dim=1)
 
-    def move(self, labels: Tensor, moved: Mapping[int, Tensor]) -> Tensor:
-        r"""Labels (n, k) under an intervention; effects keep their noise: $l_i' = l_i + f_i(l') - f_i(l)$.
+    def intervene(self, labels: Tensor, interventions: Mapping[int, Tensor]) -> Tensor:
+        r"""Labels (n, k) under interventions; noise is kept: $l_i' = l_i + f_i(l') - f_i(l)$.
 
         Non-descendants are unchanged, bit for bit.
         """
-        now = list(labels.unbind(1))
-        for i, value in moved.items():
-            now[i] = value
-        touched = set(moved)
+        after = list(labels.unbind(1))
+        for i, value in interventions.items():
+            after[i] = value
+        changed = set(interventions)
         for i in self.order:
-            if i not in moved and touched & set(self.causes[i]):
-                touched.add(i)
-                change = self.effect(i, torch.stack(now, dim=1)) - self.effect(i, labels)
-                now[i] = labels[:, i] + change
-        return torch.stack(now, dim=1)
+            if i not in interventions and changed & set(self.causes[i]):
+                changed.add(i)
+                change = self.effect(i, torch.stack(after, dim=1)) - self.effect(i, labels)
+                after[i] = labels[:, i] + change
+        return torch.stack(after, dim=1)
 
     @torch.no_grad()
     def sample(self, n: int) -> Tensor:
@@ -82,21 +82,21 @@ class CausalController(nn.Module):
         return labels
 
     def _sample_noise(self, n: int) -> Tensor:
-        """(n, k) by linear interpolation of quantiles, which are sorted in case they have crossed."""
+        """Noise (n, k) by linear interpolation of the quantiles, which are sorted as they may cross."""
         quantiles = self.quantiles.sort(dim=1).values
-        place = torch.rand(n, len(quantiles), device=quantiles.device, dtype=quantiles.dtype)
-        place = place * (QUANTILES - 1)
-        below = place.long()
+        position = torch.rand(n, len(quantiles), device=quantiles.device, dtype=quantiles.dtype)
+        position = position * (QUANTILES - 1)
+        below = position.long()
         rows = torch.arange(len(quantiles), device=quantiles.device)
         low, high = quantiles[rows, below], quantiles[rows, below + 1]
-        return low + (place - below) * (high - low)
+        return low + (position - below) * (high - low)
 
 
 class CategoricalMechanism(nn.Module):
-    r"""$p(v_j | \mathrm{pa}) = \mathrm{softmax}_j(0, f_2, \ldots, f_J)$ for an effect whose only values are
-    $v_1 < \ldots < v_J$, with the J - 1 logits $f = f(\mathrm{pa})$ of a network.
+    r"""$p(v_j | \mathrm{pa}) = \mathrm{softmax}_j(0, f_2, \ldots, f_J)$ for an effect with the values
+    $v_1 < \ldots < v_J$, with J - 1 logits $f = f(\mathrm{pa})$ from a network.
 
-    Additive noise, as of `GaussianMixture`, would explain such an effect by narrow peaks at its values,
+    Additive noise (`GaussianMixture`) would explain such an effect by narrow peaks at its values,
     independent of its causes.
 
     Arguments:
@@ -125,35 +125,35 @@ class CategoricalMechanism(nn.Module):
         r"""$\sum_j v_j\, p(v_j | \mathrm{pa})$, (n,)."""
         return F.pad(f, (1, 0)).softmax(1) @ self.values
 
-    def counterfactual(self, u: Tensor, f: Tensor, f_now: Tensor, uniform: Tensor) -> Tensor:
-        r"""Effects (n,) under other causes: the values at the quantile $q$ of the values before.
+    def counterfactual(self, u: Tensor, f: Tensor, f_after: Tensor, uniform: Tensor) -> Tensor:
+        r"""Counterfactual effects (n,) at the quantiles q of the factual ones.
 
-        With $F$ the distribution before, $q = F(v_{j-1}) + c\, p(v_j)$ for an effect of value $v_j$, and
-        $v_{j'}$ is the smallest value with $F'(v_{j'}) > q$. So effects change as little as possible, to
-        one of their values; over images they follow $F'$. One that keeps its value is unchanged, also
-        between values.
+        With $F$ the factual distribution, $q = F(v_{j-1}) + c\, p(v_j)$ for an effect of value $v_j$; the
+        counterfactual is the smallest value $v_{j'}$ with $F'(v_{j'}) > q$. Effects therefore change as
+        little as possible, and over images they follow $F'$. An effect between two values is unchanged
+        if its nearest value is.
 
         Reference: Causality, J. Pearl, 2009, section 7.1: abduction, action, prediction.
 
         Arguments:
-            u: (n,) the effects before.
-            f: (n, J - 1) the network's logits before.
-            f_now: its logits of the causes now.
-            uniform: c (n,) in [0, 1), which does not follow from the value.
+            u: (n,) factual effects.
+            f: (n, J - 1) logits given the factual causes.
+            f_after: (n, J - 1) logits given the counterfactual causes.
+            uniform: c (n,) in [0, 1), which the value does not determine.
 
         >>> b, c = torch.zeros(4), torch.tensor([0.1, 0.4, 0.6, 0.9])
-        >>> even, likely = torch.zeros(4, 1), torch.full((4, 1), 1.1)  # p(1) of one half, three quarters
-        >>> CategoricalMechanism([0.0, 1.0]).counterfactual(b, even, likely, c)
+        >>> f, f_after = torch.zeros(4, 1), torch.full((4, 1), 1.1)  # p(1) = 1/2 and 3/4
+        >>> CategoricalMechanism([0.0, 1.0]).counterfactual(b, f, f_after, c)
         tensor([0., 0., 1., 1.])
         """
-        at = self._nearest(u)
+        index = self._nearest(u)
         before = F.pad(f, (1, 0)).softmax(1).cumsum(1)
-        ends = F.pad(before, (1, 0)).gather(1, torch.stack([at, at + 1], dim=1))
-        q = torch.lerp(ends[:, 0], ends[:, 1], uniform)
-        # The shift in values, so that unchanged causes change nothing in spite of rounding.
-        moved = self._above(F.pad(f_now, (1, 0)).softmax(1).cumsum(1), q) - self._above(before, q)
-        now = (at + moved).clamp(0, len(self.values) - 1)
-        return torch.where(now == at, u, self.values[now])
+        bounds = F.pad(before, (1, 0)).gather(1, torch.stack([index, index + 1], dim=1))
+        q = torch.lerp(bounds[:, 0], bounds[:, 1], uniform)
+        # A difference of indices, so that rounding changes nothing if the causes are unchanged.
+        shift = self._above(F.pad(f_after, (1, 0)).softmax(1).cumsum(1), q) - self._above(before, q)
+        after = (index + shift).clamp(0, len(self.values) - 1)
+        return torch.where(after == index, u, self.values[after])
 
     def _nearest(self, u: Tensor) -> Tensor:
         return (u[:, None] - self.values).abs().argmin(1)
@@ -165,7 +165,7 @@ class CategoricalMechanism(nn.Module):
 
 
 def image_seeded_uniform(x: Tensor, count: int) -> Tensor:
-    """Uniform samples (n, count) in [0, 1), seeded by each image: equal images have equal samples.
+    """Uniform samples (n, count) in [0, 1), seeded by each image, so that equal images have equal samples.
 
     >>> x = torch.rand(3, 1, 8, 8)
     >>> torch.equal(image_seeded_uniform(x, 2)[1:], image_seeded_uniform(x[1:], 2))
@@ -181,29 +181,28 @@ def image_seeded_uniform(x: Tensor, count: int) -> Tensor:
 class GaussianMixture(nn.Module):
     r"""$p(r) = \sum_j w_j\, \mathcal{N}(r; m_j, \sigma_j^2 + s^2)$ of a scalar r.
 
-    A mechanism $x = f(\mathrm{pa}) + r$ fitted by the likelihood of r under a learnt density is closer to
-    the true one than a fit by least squares, the likelihood of Gaussian noise: the ends of bounded noise
-    locate f.
+    As a learnt noise density, it fits mechanisms $x = f(\mathrm{pa}) + r$ more accurately than min_std
+    squares, which is maximum likelihood for Gaussian noise only: for bounded noise, the bounds locate f.
 
     Arguments:
         components: number of Gaussians; their initial means cover two standard deviations of a
             standardised variable.
-        least: s, which bounds the density of vanishing noise.
+        min_std: s, lower bound of the standard deviation, which bounds the density.
 
-    >>> GaussianMixture(least=0.01).log_density(torch.zeros(5)).shape
+    >>> GaussianMixture(min_std=0.01).log_density(torch.zeros(5)).shape
     torch.Size([5])
     """
 
-    def __init__(self, *, components: int = 8, least: float) -> None:
+    def __init__(self, *, components: int = 8, min_std: float) -> None:
         super().__init__()
-        self.least = least
+        self.min_std = min_std
         self.means = nn.Parameter(torch.linspace(-2, 2, components))
         self.log_scales = nn.Parameter(torch.full((components,), -0.5))
         self.logits = nn.Parameter(torch.zeros(components))
 
     def log_density(self, r: Tensor) -> Tensor:
         r"""$\log p(r)$ of scalars (n,)."""
-        variances = self.log_scales.mul(2).exp() + self.least**2
+        variances = self.log_scales.mul(2).exp() + self.min_std**2
         squares = (r[:, None] - self.means).square() / variances
         log_weights = self.logits.log_softmax(0) - 0.5 * (variances.log() + math.log(2 * math.pi))
         return torch.logsumexp(log_weights - 0.5 * squares, dim=1)

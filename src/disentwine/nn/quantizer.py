@@ -11,13 +11,13 @@ CodebookUpdate = Literal["gradient", "ema"]
 
 
 class Quantized(NamedTuple):
-    """A quantized grid of vectors and its losses.
+    r"""Quantized sub-vectors and their losses.
 
     Arguments:
         vectors: (n, codebooks, positions, d) the nearest codes, with straight-through gradients.
         indices: (n, codebooks, positions) the index of each sub-vector's code.
-        codebook: (n,) squared distance that moves codes towards vectors; 0 with `ema` updates.
-        commitment: (n,) squared distance that moves vectors towards codes.
+        codebook: (n,) codebook loss $\|\mathrm{sg}[z] - e\|^2$; 0 with `ema` updates.
+        commitment: (n,) commitment loss $\|z - \mathrm{sg}[e]\|^2$.
         perplexity: () see `perplexity`.
     """
 
@@ -32,9 +32,9 @@ class Quantizer(nn.Module):
     r"""Product quantization: each sub-vector becomes the nearest code of its own codebook,
     $\arg\min_k \|z - e_k\|^2$.
 
-    Codes learn from the gradient of $\|\mathrm{sg}[z] - e\|^2$, or are an exponential moving average
-    of the vectors assigned to them (`ema`). Dead codes are reset to vectors of the batch. All codes
-    are dead at the start, so the first batch initialises the codebooks.
+    Codes are trained by the gradient of $\|\mathrm{sg}[z] - e\|^2$, or are exponential moving averages of
+    the vectors assigned to them (`ema`). Dead codes are reset to vectors of the batch. All codes are dead
+    initially, so the first batch initialises the codebooks.
 
     Reference: Neural Discrete Representation Learning, A. van den Oord, O. Vinyals and
     K. Kavukcuoglu, 2017, eq. 1 to 3 and appendix A.1.
@@ -80,8 +80,8 @@ class Quantizer(nn.Module):
     def nearest(self, z: Tensor) -> Tensor:
         """The index of the nearest code for sub-vectors (n, codebooks, positions, d)."""
         # The squared length of z is the same for all codes.
-        closeness = torch.einsum("ncpd,ckd->ncpk", z, self.table)
-        return (closeness - 0.5 * self.table.square().sum(-1)[:, None]).argmax(-1)
+        products = torch.einsum("ncpd,ckd->ncpk", z, self.table)
+        return (products - 0.5 * self.table.square().sum(-1)[:, None]).argmax(-1)
 
     def look_up(self, indices: Tensor) -> Tensor:
         """The codes (n, codebooks, positions, d) of indices (n, codebooks, positions)."""
@@ -135,19 +135,19 @@ class Quantizer(nn.Module):
             means = self.average / self.usage.where(used, torch.ones_like(self.usage))[..., None]
             self.table.copy_(means.where(used[..., None], self.table))
         distances = (z - self.look_up(indices)).square().sum(-1).transpose(0, 1).flatten(1)
-        self._reset_dead_codes(vectors, distances, chosen_now=counts > 0)
+        self._reset_dead_codes(vectors, distances, in_batch=counts > 0)
 
-    def _reset_dead_codes(self, vectors: Tensor, distances: Tensor, *, chosen_now: Tensor) -> None:
-        """Set dead codes to vectors sampled in proportion to their squared distance from their codes,
-        as k-means++ does. Uniform samples would be nearly equal where most of each image is."""
+    def _reset_dead_codes(self, vectors: Tensor, distances: Tensor, *, in_batch: Tensor) -> None:
+        """Reset dead codes to vectors sampled in proportion to their squared distance from their codes, as
+        in k-means++. Uniform samples would mostly be vectors of the background."""
         uniform_usage = vectors.shape[1] / self.codebook_size
-        dead = (self.usage < self.dead * uniform_usage) & ~chosen_now
+        dead = (self.usage < self.dead * uniform_usage) & ~in_batch
         if not dead.any():
             return
         rows = torch.multinomial(distances + 1e-12, self.codebook_size, replacement=True)
         fresh = vectors.gather(1, rows[..., None].expand(-1, -1, vectors.shape[2]))
         self.table.copy_(torch.where(dead[..., None], fresh.to(self.table), self.table))
-        # A reset code gets time to be chosen before it counts as dead again.
+        # Otherwise a reset code would be dead again before it is used.
         self.usage.masked_fill_(dead, uniform_usage)
         if self.update == "ema":
             reset = self.table * uniform_usage

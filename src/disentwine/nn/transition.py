@@ -1,4 +1,4 @@
-"""Causal transition layer of CT-VAE: action graphs and the graph network."""
+"""Causal transition layer of CT-VAE: graphs of actions and the graph network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from disentwine.nn.graph_layers import (
 EdgeSampling = Literal["sampled", "expected"]
 
 SELF_EDGE_LOGIT = 4.0
-"""Added to the logit of every node's edge to itself, so that most nodes stay as they are."""
+"""Added to the logits of self-edges, so that most nodes are unchanged at initialisation."""
 
 MIN_VARIANCE = 1e-3
 """Lower bound on the codes' variance in any direction, relative to the mean variance."""
@@ -35,12 +35,12 @@ class TransitionOptions:
     Arguments:
         node_dim: features of a node in the edge networks and in the attention.
         message_passing: "attention" over all parents, or `num_layers` of message passing on the "grid"
-            of codes, which learns motion much better.
-        heads: of the attention.
-        num_layers: of message passing on the grid.
+            of codes, which models motion much more accurately.
+        heads: number of attention heads.
+        num_layers: number of layers of message passing on the grid.
         edge_hidden: hidden units of the networks that predict edges.
         activation: of those networks: "relu", or "sine", which is many times as fast.
-        edges: "sampled" in training, as in the paper, or "expected", which trains without sampling noise.
+        edges: "sampled" in training, as in the paper, or "expected", for training without sampling noise.
     """
 
     node_dim: Count = 64
@@ -71,7 +71,7 @@ class ActionGraph(NamedTuple):
     alpha_none: Tensor
 
     def of(self, s: Tensor) -> ActionGraph:
-        """The graph of one action (n,) for each sample, with s = 1."""
+        """The graph of one action (n,) per sample, with s = 1."""
         rows = torch.arange(len(s), device=s.device)
         edges, mask, alpha = (p[rows, s][:, None] for p in (self.edges, self.mask, self.alpha))
         return ActionGraph(edges, mask, alpha, self.alpha_none)
@@ -98,13 +98,13 @@ class TransitionLayer(nn.Module):
     The edges of node i come from the network of action a where the mask $R_{a,i}$ is on, and from the
     network without action elsewhere (eq. 4). A node receives messages from its parents and a noise
     node, an embedding of its position, and the action where its mask is on. With attention, the weights
-    of its parents also depend on the node itself. Further layers (see `GridMessagePassing`) pass on
-    what its parents received.
+    of its parents also depend on the node itself. Further layers (see `GridMessagePassing`) extend the
+    receptive field.
 
     The network predicts a point in code space, and nearer codes are more probable:
-    $\log p(k) \sim -\frac{s}{2} \|M_{ii} x_i + v - e_k\|^2 + w_k \cdot h$. Similar codes therefore share
-    probability, which generalises from few pairs to many codes. A node that depends on itself keeps
-    its code at initialisation.
+    $\log p(k) \sim -\frac{s}{2} \|M_{ii} x_i + v - e_k\|^2 + w_k \cdot h$. Similar codes therefore have
+    similar probabilities, which generalises from few pairs to many codes. At initialisation, a node that
+    depends on itself keeps its code.
 
     Reference: Disentanglement of Latent Representations via Causal Interventions, G. Gendron,
     M. Witbrock and G. Dobbie, 2023, section 3.4.
@@ -140,14 +140,14 @@ class TransitionLayer(nn.Module):
         self.enter = nn.Parameter(
             torch.randn(num_codebooks, code_dim, node_dim) / math.sqrt(code_dim)
         )
-        self.place = nn.Parameter(torch.randn(nodes, node_dim) / math.sqrt(2))
+        self.place = nn.Parameter(torch.randn(nodes, node_dim) / math.sqrt(2))  # node embedding
         self.pairs = PairNetworks(
             networks=actions + 1,
             node_dim=node_dim,
             hidden=options.edge_hidden,
             activation=options.activation,
         )
-        self.touch = nn.Linear(node_dim, actions)
+        self.touch = nn.Linear(node_dim, actions)  # logits of the mask R
         self.network: Attention | GridMessagePassing = (
             Attention(nodes=nodes, node_dim=node_dim, actions=actions, heads=options.heads)
             if options.message_passing == "attention"
@@ -161,6 +161,7 @@ class TransitionLayer(nn.Module):
         )
         width = self.network.width
         scale = math.sqrt(width)
+        # v is a linear function of h by `aim`, s is the exponential of `log_sharpness`, w is `leave`.
         self.aim = nn.Parameter(0.1 * torch.randn(num_codebooks, width, code_dim) / scale)
         self.log_sharpness = nn.Parameter(torch.zeros(num_codebooks))
         self.leave = nn.Parameter(0.1 * torch.randn(num_codebooks, width, codebook_size) / scale)
@@ -193,17 +194,19 @@ class TransitionLayer(nn.Module):
         """M and R of nodes (n, nodes, d) under actions (eq. 3 and 4)."""
         x = self.embed(x)
         none = torch.full((len(x), 1), self.actions, device=x.device)
-        touched = torch.cat([self.touch(x), x.new_full((*x.shape[:2], 1), -math.inf)], dim=2)
-        touched = touched.transpose(1, 2)  # (n, actions + 1, nodes); no action affects no node
-        itself = SELF_EDGE_LOGIT * torch.eye(x.shape[1], device=x.device, dtype=x.dtype)
+        mask_logits = torch.cat([self.touch(x), x.new_full((*x.shape[:2], 1), -math.inf)], dim=2)
+        mask_logits = mask_logits.transpose(
+            1, 2
+        )  # (n, actions + 1, nodes); no action affects no node
+        self_edges = SELF_EDGE_LOGIT * torch.eye(x.shape[1], device=x.device, dtype=x.dtype)
         if chosen is None:
-            alpha = self.pairs(x) + itself
+            alpha = self.pairs(x) + self_edges
             alpha, alpha_none = alpha, alpha[:, -1:]
         else:
-            alpha = self.pairs(x, torch.cat([chosen, none], dim=1)) + itself
+            alpha = self.pairs(x, torch.cat([chosen, none], dim=1)) + self_edges
             alpha, alpha_none = alpha[:, :-1], alpha[:, -1:]
-            touched = touched.gather(1, chosen[..., None].expand(-1, -1, x.shape[1]))
-        mask = self.sample(touched)
+            mask_logits = mask_logits.gather(1, chosen[..., None].expand(-1, -1, x.shape[1]))
+        mask = self.sample(mask_logits)
         on = mask[..., None]
         edges = torch.lerp(self.sample(alpha_none), self.sample(alpha), on)
         return ActionGraph(edges, mask, alpha, alpha_none)
@@ -231,20 +234,24 @@ class TransitionLayer(nn.Module):
         codes = (table - mean) @ whiten
         # The squared length of the predicted point is the same for all codes.
         sharp = self.log_sharpness.exp()[:, None, None] / nearest_squared(codes)
-        towards = self.leave + torch.einsum("ced,ckd->cek", self.aim, codes) * sharp
-        away = 0.5 * codes.square().sum(-1, keepdim=True).transpose(1, 2) * sharp
+        weights = self.leave + torch.einsum("ced,ckd->cek", self.aim, codes) * sharp
+        penalty = 0.5 * codes.square().sum(-1, keepdim=True).transpose(1, 2) * sharp
         own = x.view(len(x), len(codes), -1, x.shape[2])
-        stay = torch.einsum("ncpd,ckd->ncpk", own, codes) * sharp
-        itself = graph.edges.diagonal(dim1=2, dim2=3).reshape(*books.shape[:4], 1)
-        logits = torch.einsum("nscpe,cek->nscpk", books, towards) - away + itself * stay[:, None]
+        own_logits = torch.einsum("ncpd,ckd->ncpk", own, codes) * sharp
+        self_edge = graph.edges.diagonal(dim1=2, dim2=3).reshape(*books.shape[:4], 1)
+        logits = (
+            torch.einsum("nscpe,cek->nscpk", books, weights)
+            - penalty
+            + self_edge * own_logits[:, None]
+        )
         return logits.flatten(2, 3).log_softmax(-1)
 
 
 def whitening(table: Tensor) -> tuple[Tensor, Tensor]:
     r"""Mean (codebooks, 1, d) and $\Sigma^{-1/2}$ (codebooks, d, d) of the codes, without gradients.
 
-    Codes of an autoencoder have any scale and may vary in few directions only. Whitening keeps small
-    differences between similar codes visible.
+    Codes of an autoencoder have any scale and may vary in few directions only. Whitening amplifies small
+    differences between similar codes.
     """
     mean = table.detach().mean(1, keepdim=True)
     centred = table.detach() - mean
@@ -256,6 +263,6 @@ def whitening(table: Tensor) -> tuple[Tensor, Tensor]:
 
 def nearest_squared(codes: Tensor) -> Tensor:
     """Squared median distance (codebooks, 1, 1) from a code to its nearest neighbour."""
-    apart = torch.cdist(codes, codes)
-    apart = apart + torch.diag_embed(torch.full_like(apart[..., 0], math.inf))
-    return apart.amin(-1).median(1).values.square().clamp(min=1e-4)[:, None, None]
+    distances = torch.cdist(codes, codes)
+    distances = distances + torch.diag_embed(torch.full_like(distances[..., 0], math.inf))
+    return distances.amin(-1).median(1).values.square().clamp(min=1e-4)[:, None, None]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from disentwine.data.published import dsprites
-from disentwine.data.published.dsprites import FILES, DSprites, Variant, thinned_rows
+from disentwine.data.published.dsprites import FILES, DSprites, Variant, grid_rows
 from disentwine.data.synthetic.shapes2d import GRID, Shapes2D
 from disentwine.errors import DataError
 
@@ -146,14 +146,14 @@ def test_the_random_real_images_are_as_drawn() -> None:
 def test_the_grid_is_every_so_many_rows_of_the_published_file() -> None:
     path = Path(os.environ["DISENTWINE_DATA"], "dsprites", FILES["grid"])
     with np.load(path) as arrays:
-        np.testing.assert_array_equal(thinned_rows(), arrays["original_dataset_indices"])
+        np.testing.assert_array_equal(grid_rows(), arrays["original_dataset_indices"])
 
 
 def test_the_grid_is_taken_from_the_published_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     np.savez(folder / FILES["full"], **made("full"))
-    monkeypatch.setattr(dsprites, "thinned_rows", lambda: np.array([3, 5, 8]))
+    monkeypatch.setattr(dsprites, "grid_rows", lambda: np.array([3, 5, 8]))
     everything, grid = DSprites(), DSprites(variant="grid")
     np.testing.assert_array_equal(grid.factors, everything.factors[[3, 5, 8]])
     np.testing.assert_array_equal(grid.images[:], everything.images[[3, 5, 8]])

@@ -14,7 +14,7 @@ from disentwine.core.model import Batch
 from disentwine.core.random import fixed_noise
 from disentwine.data import Pendulum
 from disentwine.models import CausalGAN
-from disentwine.models.causal.causal_gan import LEAST_SCALE, CausalGANLatents
+from disentwine.models.causal.causal_gan import MIN_LABEL_STD, CausalGANLatents
 from disentwine.training.optimizers import discriminator_parameters, frozen
 
 NAMES = ("angle", "light", "length", "position")
@@ -54,7 +54,7 @@ def test_what_is_not_caused_does_not_move(batch: Batch) -> None:
     with torch.no_grad():
         before = model.abduct(batch.x)
         for i, name in enumerate(NAMES):
-            after = model.move(before, {i: torch.full((5,), 1.3)})
+            after = model.propagate(before, {i: torch.full((5,), 1.3)})
             follows = {name, *model.graph.descendants(name)}
             for j, other in enumerate(NAMES):
                 same = torch.equal(before.concepts[:, j], after.concepts[:, j])
@@ -81,7 +81,7 @@ def test_the_generator_plays_against_the_anti_labeler_and_with_the_labeler(batch
     seen = model.discriminator(model.decode_latents(CausalGANLatents(l, z)))
     D = seen.logit.sigmoid()
     log_L, log_A = (
-        Normal(labels, softplus(scale) + LEAST_SCALE).log_prob(l).sum(1)
+        Normal(labels, softplus(scale) + MIN_LABEL_STD).log_prob(l).sum(1)
         for labels, scale in (
             (seen.labels, model.discriminator.label_scale),
             (seen.anti_labels, model.discriminator.anti_label_scale),
@@ -150,7 +150,7 @@ def test_samples_follow_interventions() -> None:
         drawn = model.prior(6)
     with fixed_noise(0):
         images = model.sample(6, light=100.0)
-    moved = model.move(drawn, {1: torch.full((6,), 0.5)})
+    moved = model.propagate(drawn, {1: torch.full((6,), 0.5)})
     assert isinstance(moved, CausalGANLatents)
     with torch.no_grad():
         torch.testing.assert_close(images, model.decode_latents(moved))

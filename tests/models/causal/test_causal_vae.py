@@ -52,7 +52,7 @@ def move(model: CausalVAE, x: torch.Tensor, **values: float) -> tuple[CausalLate
     with torch.no_grad():
         before = model.abduct(x)
         moved = {NAMES.index(n): torch.full((len(x),), v) for n, v in values.items()}
-        return before, model.move(before, moved)
+        return before, model.propagate(before, moved)
 
 
 def test_the_causal_layer_solves_its_equation() -> None:

@@ -52,7 +52,7 @@ def move(model: CausalWAE, x: Tensor, **values: float) -> tuple[WAELatents, WAEL
     with torch.no_grad():
         before = model.abduct(x)
         moved = {NAMES.index(n): torch.full((len(x),), v) for n, v in values.items()}
-        return before, model.move(before, moved)
+        return before, model.propagate(before, moved)
 
 
 def moves(before: Tensor, after: Tensor) -> set[str]:
@@ -65,7 +65,7 @@ def test_the_latents_are_those_of_the_definition() -> None:
     epsilon, u = torch.randn(4, 15), torch.randn(4, 5)
     found = model.latents(epsilon, u)
     A, e = model.scm.A, epsilon.view(4, 5, 3)
-    codes = torch.stack([model.g_1.code(i, u[:, i]) for i in range(5)], dim=1)
+    codes = torch.stack([model.g_1.embed(i, u[:, i]) for i in range(5)], dim=1)
     solved = torch.linalg.inv(torch.eye(5) - A.T)
     torch.testing.assert_close(found.z_1, torch.einsum("ij,njd->nid", solved, e) + codes)
     for i, name in enumerate(NAMES):
@@ -83,7 +83,7 @@ def test_a_code_depends_on_its_own_concept_alone() -> None:
     u = torch.randn(4, 5)
     codes = g_1(u)
     for i in range(5):
-        torch.testing.assert_close(codes[:, i], g_1.code(i, u[:, i]))
+        torch.testing.assert_close(codes[:, i], g_1.embed(i, u[:, i]))
         other = u + torch.randn(4, 5)
         other[:, i] = u[:, i]
         assert torch.equal(g_1(other)[:, i], codes[:, i])
@@ -107,23 +107,23 @@ def test_the_loss_is_eq_8_with_eqs_2_to_4(batch: Batch, divergence: Any) -> None
         losses = model.loss(batch)
     u = model.standardise(batch.u)
     found = model.f(batch.x, u, torch.ones_like(u))
-    latents = model.latents(found.code, u)
+    latents = model.latents(found.epsilon, u)
     painted = model.g_3(latents.z_2.flatten(1))
     error = (batch.x - painted).square().sum((1, 2, 3)).mean()
     with fixed_noise(2):
         torch.rand(6, 1)  # which labels are hidden: none
         prior = torch.randn(6, 15)
     if divergence == "mmd":
-        distance = mmd(found.code, prior)
+        distance = mmd(found.epsilon, prior)
     else:
         assert model.discriminator is not None
-        distance = -model.discriminator(found.code)[:, 0].sigmoid().log().mean()
+        distance = -model.discriminator(found.epsilon)[:, 0].sigmoid().log().mean()
     A, caused = model.scm.A, [1, 3]
     l_u = (u - u @ A)[:, caused].square().sum(1).mean()
     l_m = (latents.z_1 - model.g_2(latents.z_1, A))[:, caused].square().sum((1, 2)).mean()
     read = (found.predicted - u).square().sum(1).mean()
     expected = (
-        error + 2 * distance + 3 * hsic(found.code, u) + 5 * read + 7 * l_u + 13 * l_m
+        error + 2 * distance + 3 * hsic(found.epsilon, u) + 5 * read + 7 * l_u + 13 * l_m
     )  # A is acyclic: eq. 3 is 0
     torch.testing.assert_close(losses.total, expected)
 
@@ -213,7 +213,7 @@ def test_labels_are_read_where_none_are_given(batch: Batch) -> None:
     assert torch.equal(found.u[:, 2], u[:, 2])
     assert torch.equal(found.u[:, :2], found.predicted[:, :2])
     torch.testing.assert_close(model.f(batch.x).u, found.predicted)
-    assert not torch.allclose(model.f(batch.x).code, found.code)
+    assert not torch.allclose(model.f(batch.x).epsilon, found.epsilon)
 
 
 def test_the_decoder_cuts_nothing_off(batch: Batch) -> None:

@@ -80,7 +80,7 @@ def test_a_concept_that_is_set_moves_alone(batch: Batch) -> None:
     assert model.graph.edges == ()
     with torch.no_grad():
         z = model.abduct(batch.x)
-        moved = model.move(z, {1: torch.full((6,), 1.3)})
+        moved = model.propagate(z, {1: torch.full((6,), 1.3)})
     assert torch.equal(moved[:, [0, 2]], z[:, [0, 2]])
     torch.testing.assert_close(model.values(moved)[:, 1], torch.full((6,), 1.3))
     change = moved[:, 1] - z[:, 1]

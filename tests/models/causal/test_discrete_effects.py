@@ -151,7 +151,7 @@ def test_a_model_that_knows_no_levels_is_as_it_was() -> None:
     model: Any = MODELS["causal-vae/layered"].for_data(coin(0.8, n=600), edges=PAIR)
     composition = replace(model.composition, discrete_values=())
     older = type(model)(model.image_shape, model.concept_spec, model.graph, composition, edges=PAIR)
-    assert older.few == ()
+    assert older.categorical == ()
     assert older.abduct(torch.rand(3, 1, 16, 16)).shape == (3, 2)
 
 

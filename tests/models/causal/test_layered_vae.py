@@ -54,7 +54,7 @@ def test_what_is_not_caused_does_not_move(model: LayeredCausalVAE, x: torch.Tens
     with torch.no_grad():
         z = model.abduct(x)
         for i, name in enumerate(NAMES):
-            after = model.move(z, {i: torch.full((5,), 1.3)})
+            after = model.propagate(z, {i: torch.full((5,), 1.3)})
             follows = {name, *model.graph.descendants(name)}
             for j, other in enumerate(NAMES):
                 assert torch.equal(z[:, j], after[:, j]) == (other not in follows)
@@ -64,7 +64,7 @@ def test_what_is_not_caused_does_not_move(model: LayeredCausalVAE, x: torch.Tens
 def test_effects_keep_their_own_noise(model: LayeredCausalVAE, x: torch.Tensor) -> None:
     with torch.no_grad():
         z = model.abduct(x)
-        after = model.move(z, {0: torch.full((5,), 0.7)})
+        after = model.propagate(z, {0: torch.full((5,), 0.7)})
         for i in (2, 3):
             before_noise = z[:, i] - model.mechanism(i, z)
             torch.testing.assert_close(after[:, i] - model.mechanism(i, after), before_noise)
@@ -149,7 +149,7 @@ def test_noise_and_codes_are_the_same_in_other_words(
     with torch.no_grad():
         noise = model.noise_of(z)
         torch.testing.assert_close(noise[:, :2], z[:, :2])
-        torch.testing.assert_close(model.caused_by(noise), z)
+        torch.testing.assert_close(model.concepts_of_noise(noise), z)
 
 
 def test_a_misspelt_abduction_is_refused(model: LayeredCausalVAE, x: torch.Tensor) -> None:
@@ -168,9 +168,9 @@ def test_least_squares_find_the_concepts_that_were_painted(monkeypatch: pytest.M
     with torch.no_grad():
         noise = model.standardise(labels)
         noise[:, 2:] = 0
-        z = model.caused_by(noise)
+        z = model.concepts_of_noise(noise)
         painted = model.decode_latents(z)
-        wrong = model.caused_by(noise + 0.05 * torch.randn_like(noise))
+        wrong = model.concepts_of_noise(noise + 0.05 * torch.randn_like(noise))
         monkeypatch.setattr(model, "encode", lambda x: wrong)
         model.encoder_error.fill_(0.05**2)
         model.mechanism_error.fill_(1e6)  # what is read is kept

@@ -1,4 +1,4 @@
-"""Parse table cells; numeric and text columns to factors; collect problems."""
+"""Parsing of table cells and columns into factors; collected problems."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from disentwine.core.types import FloatArray, Kind
 from disentwine.errors import DataError, UsageError, did_you_mean
 
 NO_LABEL = frozenset(["", "-", "?", "na", "n/a", "#n/a", "null", "nan", "+nan", "-nan"])
-"""Contents of a cell without a label, in lower case."""
+"""Contents of cells without a label, in lower case."""
 
 NONE = "none"
-"""Ambiguous: no label, or a category, as for a face whose beard is "none"."""
+"""Ambiguous: a missing label, or a category, such as the beard "none"."""
 
-FOLDED = frozenset(["true", "false", "yes", "no", NONE])
-"""Names whose case is ignored: spreadsheets write TRUE, Python writes True."""
+CASE_INSENSITIVE = frozenset(["true", "false", "yes", "no", NONE])
+"""Category names whose case is ignored: spreadsheets write TRUE, Python writes True."""
 
 _MINUS = "\N{MINUS SIGN}"
 
@@ -63,7 +63,7 @@ def name_in(cell: str) -> str:
     ('true', 'Red')
     """
     folded = cell.lower()
-    return folded if folded in FOLDED else cell
+    return folded if folded in CASE_INSENSITIVE else cell
 
 
 def possible_numbers(cell: str) -> list[str]:
@@ -86,12 +86,12 @@ def _ascii_minus(cell: str) -> str:
     return cell.replace(_MINUS, "-")
 
 
-LISTED = 10
+MAX_LISTED = 10
 
-FEW = 20
+MAX_ORDINAL_VALUES = 20
 
 Where = Callable[[int], str]
-"""Describes a row to the user: its line in the file, or its index in the array."""
+"""Description of a row in errors: its line in the file, or its index in the array."""
 
 
 class Problems:
@@ -111,7 +111,7 @@ class Problems:
 
     def add(self, problem: str) -> None:
         self.count += 1
-        if self.count <= LISTED:
+        if self.count <= MAX_LISTED:
             self.listed.append(problem)
 
     def raise_any(self) -> None:
@@ -119,7 +119,7 @@ class Problems:
         if self.count == 1:
             raise DataError(f"{self.source}: {self.listed[0]}")
         if self.count:
-            more = [f"and {self.count - LISTED:,} more"] if self.count > LISTED else []
+            more = [f"and {self.count - MAX_LISTED:,} more"] if self.count > MAX_LISTED else []
             lines = "\n  ".join(self.listed + more)
             raise DataError(f"{self.source}: {self.count:,} problems\n  {lines}")
 
@@ -167,9 +167,9 @@ def number_column(
     check_binary(name, kind, len(known), problems)
     kind = kind or _kind_of(known)
     if kind == "categorical":
-        codes = np.full(len(values), np.nan)
-        codes[finite] = np.searchsorted(known, values[finite])
-        return Factor(name, kind, values=tuple(map(_shortest, known))), codes
+        indices = np.full(len(values), np.nan)
+        indices[finite] = np.searchsorted(known, values[finite])
+        return Factor(name, kind, values=tuple(map(_shortest, known))), indices
     grid = () if kind == "continuous" else tuple(known.tolist())
     return Factor(name, kind, values=grid), values
 
@@ -181,7 +181,11 @@ def _shortest(value: float) -> str:
 def _kind_of(known: FloatArray) -> Kind:
     if len(known) == 2:
         return "binary"
-    return "ordinal" if len(known) <= FEW and bool((known % 1 == 0).all()) else "continuous"
+    return (
+        "ordinal"
+        if len(known) <= MAX_ORDINAL_VALUES and bool((known % 1 == 0).all())
+        else "continuous"
+    )
 
 
 def check_varies(name: str, known: Sequence[str], rows: int, problems: Problems) -> None:
@@ -241,7 +245,7 @@ def text_column(
             words[row] = cell
     named = _holds_names(values, words.values(), kind)
     if named and nones:
-        problems.add(_unsure(name, where(nones[0]), [cells[row] for row in nones]))
+        problems.add(_ambiguous_none(name, where(nones[0]), [cells[row] for row in nones]))
     if not allow_missing:
         for row in empty if named else sorted(empty + nones):
             problems.add(missing(name, where(row), cells[row]))
@@ -270,15 +274,15 @@ def _category_column(
     known = sorted({*words} - {""})
     check_varies(name, known, len(cells), problems)
     check_binary(name, kind, len(known), problems)
-    if len(known) == len(cells) > FEW:
+    if len(known) == len(cells) > MAX_ORDINAL_VALUES:
         problems.add(f"column '{name}': a different text in every row; remove it, or group it")
     index = {word: float(i) for i, word in enumerate(known)}
-    codes = np.array([index.get(word, np.nan) for word in words])
+    indices = np.array([index.get(word, np.nan) for word in words])
     kind = kind or ("binary" if len(known) == 2 else "categorical")
-    return Factor(name, kind, values=tuple(known)), codes
+    return Factor(name, kind, values=tuple(known)), indices
 
 
-def _unsure(name: str, where: str, cells: Sequence[str]) -> str:
+def _ambiguous_none(name: str, where: str, cells: Sequence[str]) -> str:
     rows = f" in {len(cells):,} rows" if len(cells) > 1 else ""
     remedy = f"leave the cell empty, or keep the name with kinds={{'{name}': 'categorical'}}"
     return (
@@ -287,7 +291,7 @@ def _unsure(name: str, where: str, cells: Sequence[str]) -> str:
 
 
 def _not_a_number(word: str, kind: Kind | None) -> str:
-    meant = " or ".join(possible_numbers(word))
-    which = ", whichever is right" if " or " in meant else ""
-    due = f"; {kind} values are" if kind else ", as most of this column are"
-    return f"'{word[:40]}' is not a number{f'; write {meant}{which}' if meant else due}"
+    numbers = " or ".join(possible_numbers(word))
+    which = ", whichever is right" if " or " in numbers else ""
+    reason = f"; {kind} values are" if kind else ", as most of this column are"
+    return f"'{word[:40]}' is not a number{f'; write {numbers}{which}' if numbers else reason}"

@@ -19,7 +19,7 @@ from disentwine.errors import DataError
 
 DEFAULT_TABLE = "concepts.csv"
 # Each thread may hold one image of MAX_PIXELS; more threads gain little.
-MOST_THREADS = 4
+MAX_THREADS = 4
 
 
 class Folder(Dataset):
@@ -27,8 +27,8 @@ class Folder(Dataset):
 
     The column `file` has the path of each image relative to the folder. The optional column `split`
     has train, validation or test. Every other column is a concept. Without a table, all images of
-    the folder are read in the order of their names, without factors. One error reports all problems
-    by row and column.
+    the folder are read in alphabetical order, without factors. One error reports all problems by row
+    and column.
 
     Arguments:
         path: the folder.
@@ -36,11 +36,11 @@ class Folder(Dataset):
         size: each image is cropped to its centre square and resized to size x size.
         channels: 1 for grey, 3 for colour.
         seed: of the split, if the table has none.
-        test: fraction of the images held out for the final scores.
-        validation: fraction held out for early stopping.
-        kinds: the kind of columns for which the inferred kind is wrong, such as integer-coded
+        test: fraction of test images.
+        validation: fraction of validation images, for early stopping.
+        kinds: the kinds of columns for which the inferred kind is wrong, such as integer-coded
             categories.
-        allow_missing: accept empty cells, NA, N/A, null, nan, - and ? as "no label".
+        allow_missing: accept empty cells, NA, N/A, null, nan, - and ? as missing labels.
         edges: (cause, effect) pairs of the true graph, if known.
 
     >>> import tempfile
@@ -77,8 +77,8 @@ class Folder(Dataset):
         check_format(size, channels)
         root = Path(path).expanduser()
         if not root.is_dir():
-            below = "" if root.is_absolute() else ", and from which folder the command is given"
-            raise DataError(f"{path}: there is no such folder; check its name{below}")
+            hint = "" if root.is_absolute() else ", and from which folder the command is given"
+            raise DataError(f"{path}: there is no such folder; check its name{hint}")
         problems = Problems(str(path))
         concepts = _concepts(root, table, kinds, allow_missing, problems)
         check_enough(len(concepts.files), problems)
@@ -142,7 +142,7 @@ def _read_all(
             return str(error)
         return None
 
-    with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as pool:
         for row, problem in enumerate(pool.map(read, range(len(images)))):
             if problem:
                 problems.add(f"{concepts.rows[row]}, column 'file': {problem}")

@@ -16,14 +16,14 @@ from disentwine.core.types import FloatArray, Kind, SplitName
 from disentwine.data.folder.columns import Problems, Where, check_kinds, number_column, text_column
 from disentwine.errors import DataError, did_you_mean
 
-NO_CONCEPTS = ("file", "split")
+RESERVED_COLUMNS = ("file", "split")
 """Columns that are not concepts; the case of their names is ignored."""
 
 Columns = Mapping[str, Sequence[str] | FloatArray]
 
 
 def read_csv(path: Path, problems: Problems) -> tuple[list[str], Columns]:
-    """Descriptions of the rows, and text columns by name."""
+    """Row descriptions for errors, and text columns by name."""
     rows: list[str] = []
     records: list[list[str]] = []
     line = 0
@@ -60,7 +60,7 @@ def _delimiter(header: str) -> str:
 def _checked_header(path: Path, names: Sequence[str]) -> list[str]:
     header: list[str] = []
     for number, name in enumerate(map(str.strip, names), start=1):
-        name = name.lower() if name.lower() in NO_CONCEPTS else name
+        name = name.lower() if name.lower() in RESERVED_COLUMNS else name
         if not name:
             raise DataError(f"{path}: line 1: column {number} has no name; name or remove it")
         if name in header:
@@ -70,7 +70,7 @@ def _checked_header(path: Path, names: Sequence[str]) -> list[str]:
 
 
 def read_parquet(path: Path, problems: Problems) -> tuple[list[str], Columns]:
-    """Descriptions of the rows, and columns of numbers or text by name."""
+    """Row descriptions for errors, and columns of numbers or text by name."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -136,8 +136,8 @@ def read_table(
 
     Arguments:
         path: the table.
-        allow_missing: accept empty cells, NA, N/A, null, nan, - and ? as "no label" (NaN).
-        kinds: the kind of columns for which the inferred kind is wrong, such as integer-coded
+        allow_missing: accept empty cells, NA, N/A, null, nan, - and ? as missing labels (NaN).
+        kinds: the kinds of columns for which the inferred kind is wrong, such as integer-coded
             categories.
         problems: collects the problems; when omitted, one error reports all of them.
 
@@ -189,7 +189,7 @@ def _interpret(
     where: Where = rows.__getitem__
     files = tuple(map(str, files))
     _check_files(files, where, problems)
-    concepts = {name: cells for name, cells in columns.items() if name not in NO_CONCEPTS}
+    concepts = {name: cells for name, cells in columns.items() if name not in RESERVED_COLUMNS}
     check_kinds(kinds, list(concepts))
     spec, factors = [], []
     for name, cells in concepts.items():

@@ -9,7 +9,7 @@ import numpy as np
 
 from disentwine.core.dataset import Dataset, Factor, random_split
 from disentwine.core.types import Count, UInt8Array
-from disentwine.data.files import cache_path, find_file, load_mat, read_once, refusing_damage
+from disentwine.data.files import cache_path, find_file, load_cached, load_mat, refusing_damage
 from disentwine.data.images import shrink
 from disentwine.data.lazy_images import every_combination
 from disentwine.errors import DataError
@@ -52,7 +52,7 @@ class Cars3D(Dataset):
         )
         self.factors = every_combination(range(CARS), AZIMUTHS, ELEVATIONS)
         n = len(self.factors)
-        self.images = read_once(
+        self.images = load_cached(
             cache_path(f"cars3d_{size}", list(listed.parent.glob("*_mesh.mat"))),
             shape=(n, size, size, 3),
             read=lambda: read_cars(listed, size=size),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from disentwine.core.dataset import Dataset, Factor
 from disentwine.core.types import FloatArray, UInt8Array
-from disentwine.data.files import find_file, read_once, refusing_damage
+from disentwine.data.files import find_file, load_cached, refusing_damage
 from disentwine.data.images import check_format, read_image
 from disentwine.errors import DataError, UsageError
 from disentwine.progress import ProgressBar
@@ -25,20 +25,20 @@ LICENCE = (
 ATTRIBUTES, PARTITION = "list_attr_celeba.txt", "list_eval_partition.txt"
 FACES = "img_align_celeba"
 PARTS = ("train", "validation", "test")
-MOST_THREADS = 4
+MAX_THREADS = 4
 
 
 class CelebA(Dataset):
     """202,599 aligned faces with 40 attributes each, and the official split.
 
-    Faces are cropped to the centre square and resized on first use, and cached as one array beside
-    them if that folder can be written.
+    Faces are cropped to the centre square and resized on first use. They are cached as one array beside
+    the images if that folder is writable.
 
     Reference: Deep Learning Face Attributes in the Wild, Z. Liu et al., 2015.
 
     Arguments:
         size: height and width of the images in pixels.
-        limit: largest number of faces; the first of each part of the split, in proportion.
+        limit: largest number of faces: the first ones of each part of the split, in proportion.
     """
 
     about: ClassVar[str] = "202,599 faces with 40 binary attributes; the published files"
@@ -153,11 +153,11 @@ def _faces(folder: Path, files: Sequence[str], size: int) -> UInt8Array:
 
         with (
             ProgressBar("reading faces", total=len(files)) as bar,
-            ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool,
+            ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as pool,
         ):
             for _ in pool.map(read, range(len(files))):
                 bar.advance()
         return images
 
     cache = folder.with_name(f"{FACES}_{size}_{len(files)}.npy")
-    return read_once(cache, shape=shape, read=read_all)
+    return load_cached(cache, shape=shape, read=read_all)

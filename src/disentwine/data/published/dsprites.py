@@ -23,13 +23,13 @@ FILES: dict[str, str] = {
     "random": "dsprites_subset.npz",
     "rerender": "dsprites_rerender_packed.npz",
 }
-THINNED = (1, 1, 4, 2, 2)
-"""Step between the values of shape, scale, orientation, x and y that "grid" has."""
+GRID_STEPS = (1, 1, 4, 2, 2)
+"""Subsampling of shape, scale, orientation, x and y in "grid"."""
 
 PUBLISHED = "https://github.com/google-deepmind/dsprites-dataset"
 SOURCES = {
     "full": PUBLISHED,
-    "grid": f"{PUBLISHED} as {FILES['full']}, which also has these images",
+    "grid": f"{PUBLISHED} as {FILES['full']}, which contains these images",
 }
 UNPUBLISHED = "nowhere: this file was made for tests; 'variant=full' is the published file"
 
@@ -71,45 +71,45 @@ class DSprites(Dataset):
         self.factors = read_factors(path, source)
         self.images = read_images(path, source, n=len(self.factors))
         if source != variant:
-            rows = thinned_rows()
+            rows = grid_rows()
             self.factors = self.factors[rows]
             self.images = PackedImages(self.images.bits[rows])
         n = len(self.factors)
         self.split = tenths(n, seed=seed)
 
 
-def places(variant: str) -> list[str]:
+def candidates(variant: str) -> list[str]:
     """Possible paths of the file of a variant, relative to the data folder."""
     return [f"dsprites/{FILES[variant]}", FILES[variant]]
 
 
 def source_of(variant: Variant) -> Variant:
     """The variant whose file to read: "grid" is also part of the published file."""
-    taken = variant == "grid" and not existing_files(places("grid"))
-    return "full" if taken and existing_files(places("full")) else variant
+    from_full = variant == "grid" and not existing_files(candidates("grid"))
+    return "full" if from_full and existing_files(candidates("full")) else variant
 
 
-def thinned_rows() -> IndexArray:
+def grid_rows() -> IndexArray:
     """The rows of the published file in "grid".
 
-    >>> len(thinned_rows()), thinned_rows()[:3]
+    >>> len(grid_rows()), grid_rows()[:3]
     (46080, array([0, 2, 4]))
     """
     rows = np.arange(np.prod(SIZES)).reshape(SIZES)
-    return rows[tuple(slice(None, None, step) for step in THINNED)].ravel()
+    return rows[tuple(slice(None, None, step) for step in GRID_STEPS)].ravel()
 
 
 def find_variant(variant: Variant) -> Path:
     """The file of a variant; a missing file raises an error that names the available variants."""
     try:
         return find_file(
-            places(variant),
+            candidates(variant),
             dataset="dSprites",
             source=SOURCES.get(variant, UNPUBLISHED),
             licence="Apache 2.0; its authors ask to be cited (Matthey et al., 2017)",
         )
     except DataError as missing:
-        present = [other for other in get_args(Variant) if existing_files(places(other))]
+        present = [other for other in get_args(Variant) if existing_files(candidates(other))]
         others = ", ".join(f"variant={name}" for name in present)
         instead = f"Available: {others}; or" if others else "Instead,"
         raise DataError(f"{missing}. {instead} 'shapes2d' is rendered and needs no file") from None
@@ -132,7 +132,7 @@ def read_factors(path: Path, variant: Variant) -> FloatArray:
 
 
 def read_images(path: Path, variant: Variant, *, n: int) -> PackedImages:
-    """The n images; those of the published file are packed while reading."""
+    """The n images; those of the published file are bit-packed while reading."""
     with refusing_damage(path):
         if variant != "rerender":
             return PackedImages.pack(stream_npz(path, "imgs"), n=n)
@@ -142,9 +142,9 @@ def read_images(path: Path, variant: Variant, *, n: int) -> PackedImages:
         return images
 
 
-def check_table(path: Path, sound: bool, key: str, array: NDArray[Any]) -> None:
+def check_table(path: Path, valid: bool, key: str, array: NDArray[Any]) -> None:
     """Refuse a table that is not from dSprites."""
-    if not sound:
+    if not valid:
         raise DataError(
             f"{path}: '{key}' {array.shape} is not the table of dSprites (shape, scale, "
             f"orientation, x, y); it is not the published file: fetch it again"

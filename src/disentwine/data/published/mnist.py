@@ -15,7 +15,7 @@ from disentwine.core.types import UInt8Array
 from disentwine.data.files import (
     find_file,
     load_mat,
-    open_packed,
+    open_binary,
     read_exactly,
     refusing_damage,
 )
@@ -56,7 +56,7 @@ class BinarizedMNIST(Dataset):
 
 
 def find_part(name: str) -> Path:
-    """Find the text file, or the same as a MATLAB file, which is faster to read."""
+    """Find the MATLAB file, which is faster to read, or the text file."""
     stem = f"binarized_mnist_{name}"
     candidates = [
         f"{folder}{stem}.{suffix}"
@@ -79,20 +79,20 @@ def read_part(path: Path, *, n: int) -> UInt8Array:
 
 
 def _read_text(path: Path) -> UInt8Array:
-    """Every character but white space is one pixel."""
+    """Each character that is not white space is one pixel."""
     characters = np.frombuffer(path.read_bytes(), np.uint8)
     return characters[characters > ord(" ")] - np.uint8(ord("0"))
 
 
 SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
-"""The copy of PyTorch; the authors no longer publish theirs."""
+"""PyTorch's mirror; the authors no longer publish the files."""
 
 LICENCE = "CC BY-SA 3.0, (c) Y. LeCun and C. Cortes; cite them"
 
 VALIDATION = 5_000
 
 
-# SHA-256 of the unpacked files: the archives were packed more than once.
+# SHA-256 of the decompressed files, as mirrors compress them differently.
 FILES: dict[str, tuple[tuple[int, ...], str]] = {
     "train-images-idx3-ubyte": (
         (60_000, 28, 28),
@@ -153,7 +153,7 @@ def read_idx(path: Path, *, shape: tuple[int, ...], sha256: str) -> UInt8Array:
     The format is a magic number 0x00000800 + number of axes, their lengths, then the bytes.
     """
     header = struct.pack(f">{1 + len(shape)}I", 0x800 + len(shape), *shape)
-    with open_packed(path) as stream:
+    with open_binary(path) as stream:
         found = stream.read(len(header))
         if found[:4] != header[:4]:
             raise ValueError(f"it begins with {found[:4].hex()}, not {header[:4].hex()}")

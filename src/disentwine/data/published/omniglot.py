@@ -21,7 +21,7 @@ CHARACTERS = {"images_background": 964, "images_evaluation": 659}
 TRAIN_AND_VALIDATION, VALIDATION = 24_345, 1_345
 """Sizes of the split of Burda et al."""
 
-LARGEST_IMAGE = 100_000
+MAX_IMAGE_BYTES = 100_000
 SOURCES = {
     "originals": "https://github.com/brendenlake/omniglot/tree/master/python",
     "burda": "https://github.com/yburda/iwae/tree/master/datasets/OMNIGLOT",
@@ -64,7 +64,7 @@ class Omniglot(Dataset):
         self.stochastic = binarise == "dynamic"
         if source == "originals":
             grey, characters = read_originals(size)
-            training, test = _halves(len(grey))
+            training, test = _train_and_test(len(grey))
         else:
             grey, characters, train = read_burda(_find(["chardata.mat"], source))
             training, test = np.arange(train), np.arange(train, len(grey))
@@ -80,7 +80,7 @@ class Omniglot(Dataset):
         self.spec = (Factor("character", "categorical", values=names),)
 
 
-def _halves(n: int) -> tuple[IndexArray, IndexArray]:
+def _train_and_test(n: int) -> tuple[IndexArray, IndexArray]:
     split = random_split(n, test=max(n - TRAIN_AND_VALIDATION, 0), validation=0, seed=0)
     return split["train"], split["test"]
 
@@ -91,14 +91,14 @@ def _find(names: Sequence[str], source: Source) -> Path:
 
 
 def read_originals(size: int) -> tuple[UInt8Array, IndexArray]:
-    """The drawings of both published halves, and the index of the character of each."""
+    """The drawings of both published sets, and the character index of each."""
     images, labels, first = [], [], 0
     for name, characters in CHARACTERS.items():
         path = _find([f"{name}.zip", f"{name}.npz"], "originals")
         blocks = _unzip(path) if path.suffix == ".zip" else stream_npz(path, "images", rows=64)
         with refusing_damage(path):
-            paper = [_paper(block, size) for block in blocks]
-            drawings = 255 - np.concatenate(paper)
+            blocks_of_paper = [_shrink_paper(block, size) for block in blocks]
+            drawings = 255 - np.concatenate(blocks_of_paper)
             if len(drawings) != characters * DRAWERS:
                 raise ValueError(f"it holds {len(drawings)} drawings, not {characters * DRAWERS}")
         images.append(drawings)
@@ -107,8 +107,8 @@ def read_originals(size: int) -> tuple[UInt8Array, IndexArray]:
     return np.concatenate(images), np.concatenate(labels)
 
 
-def _paper(block: NDArray[Any], size: int) -> UInt8Array:
-    """Resize drawings whose paper is true or 255; the result is the fraction of paper."""
+def _shrink_paper(block: NDArray[Any], size: int) -> UInt8Array:
+    """Resize drawings in which paper is True or 255; pixels are the fraction of paper."""
     drawings = block.reshape(-1, *block.shape[-2:])
     return shrink(drawings, size, white=1.0 if block.dtype == bool else 255.0)
 
@@ -119,7 +119,7 @@ def _unzip(path: Path) -> Iterator[UInt8Array]:
         names = sorted(name for name in archive.namelist() if name.endswith(".png"))
         for start in range(0, len(names), DRAWERS):
             block = names[start : start + DRAWERS]
-            if any(archive.getinfo(name).file_size > LARGEST_IMAGE for name in block):
+            if any(archive.getinfo(name).file_size > MAX_IMAGE_BYTES for name in block):
                 raise ValueError("an image in it is too large")
             yield np.stack([read_image(archive.read(name), channels=1)[..., 0] for name in block])
 

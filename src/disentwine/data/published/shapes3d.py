@@ -18,7 +18,7 @@ from disentwine.progress import ProgressBar
 
 SOURCE = "https://github.com/google-deepmind/3d-shapes"
 LICENCE = "Apache 2.0; its authors ask to be cited (Burgess and Kim, 2018)"
-PLACES = ["shapes3d/3dshapes.h5", "3dshapes.h5"]
+PUBLISHED = ["shapes3d/3dshapes.h5", "3dshapes.h5"]
 UNPACKED = ["shapes3d/3dshapes.npy", "3dshapes.npy"]
 VALUES = grid()
 AT_ONCE = 4000
@@ -51,7 +51,7 @@ def open_images(n: int) -> UInt8Array:
     """The unpacked array (n, 64, 64, 3); the published file is unpacked on first use."""
     unpacked = existing_files(UNPACKED)
     if not unpacked:
-        published = find_file(PLACES, dataset="shapes3d-authors", source=SOURCE, licence=LICENCE)
+        published = find_file(PUBLISHED, dataset="shapes3d-authors", source=SOURCE, licence=LICENCE)
         unpacked = [unpack(published, n=n)]
     with refusing_damage(unpacked[0]):
         images: UInt8Array = np.asarray(np.load(unpacked[0], mmap_mode="r"))

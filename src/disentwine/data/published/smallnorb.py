@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from disentwine.core.dataset import Dataset, Factor, random_split
 from disentwine.core.types import Count, FloatArray, UInt8Array
-from disentwine.data.files import find_file, open_packed, read_exactly
+from disentwine.data.files import find_file, open_binary, read_exactly
 from disentwine.data.images import shrink
 
 SOURCE = "https://cs.nyu.edu/~ylclab/data/norb-v1.0-small/"
@@ -84,7 +84,7 @@ def read_matrix(path: Path, *, shape: tuple[int, ...]) -> NDArray[Any]:
     """
     lengths = (*shape, *(1,) * (3 - len(shape)))
     header = struct.pack(f"<{1 + len(lengths)}i", len(shape), *lengths)
-    with open_packed(path) as stream:
+    with open_binary(path) as stream:
         magic = int.from_bytes(stream.read(4), "little")
         if magic not in TYPES:
             raise ValueError(f"it begins with {magic:#010x}, which no matrix of smallNORB does")

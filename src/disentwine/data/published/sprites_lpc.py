@@ -22,13 +22,14 @@ TILE, SHEET = 64, (1344, 832, 4)
 SHEETS = {"bottomwear": 7, "topwear": 7, "hair": 10, "eyes": 5, "shoes": 3, "body": 7}
 BOTTOM_TO_TOP = ("body", "shoes", "bottomwear", "topwear", "eyes", "hair")
 ACTIONS = ("spellcast", "thrust", "walk", "slash", "shoot")
-ROTATIONS = {
-    "left": 1,
-    "front": 2,
-    "right": 3,
-}  # views from behind hide faces and some clothes
-FRAMES = 6  # the frames that all actions have
+ROTATIONS = {"left": 1, "front": 2, "right": 3}
+"""Rows of a sheet by rotation; views from behind are left out, as they hide faces and some clothes."""
+
+FRAMES = 6
+"""Number of frames that all actions have."""
+
 OPAQUE = 128
+"""Alpha above which a layer covers those below."""
 
 
 class SpritesLPC(Dataset):
@@ -119,7 +120,7 @@ def read_layer(layer: str, count: int) -> UInt8Array:
 
 def composite(tiles: dict[str, UInt8Array], rows: NDArray[np.intp]) -> UInt8Array:
     """The layers of each row of factor indices, composited on black, (n, 64, 64, 3)."""
-    # Moving the four bytes of a pixel at once is several times as fast.
+    # Copying the four bytes of a pixel as one integer is several times as fast.
     canvas = np.zeros((len(rows), TILE, TILE), np.uint32)
     action, rotation, frame = rows[:, len(SHEETS) :].T
     for layer in BOTTOM_TO_TOP:

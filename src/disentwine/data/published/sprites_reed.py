@@ -19,7 +19,7 @@ LICENCE = "none is stated; cite S. Reed et al., Deep Visual Analogy-Making, 2015
 PACKED = ["sprites_reed/sprites_60x60_indexed.npz", "sprites_60x60_indexed.npz"]
 FOLDERS = ("sprites_reed", "data/sprites", "sprites")
 CHARACTERS, SIDE = 672, 60
-# The files have no attribute names; these are the paper's, matched by looking at the images.
+# The files have no attribute names; these are the paper's, assigned by inspection of the images.
 ATTRIBUTES = {"gender": 2, "body": 4, "armor": 3, "hair": 6, "arm": 2, "greaves": 2, "weapon": 2}
 ACTIONS = {"spellcast": 7, "thrust": 8, "walk": 9, "slash": 6, "shoot": 13, "hurt": 6}
 ROTATIONS = ("back", "left", "front", "right")

@@ -1,1 +1,1 @@
-"""Which images make a batch, as a function of seed and step."""
+"""Samplers of batches, as functions of seed and step."""

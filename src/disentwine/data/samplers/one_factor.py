@@ -12,39 +12,39 @@ from disentwine.errors import DataError, warn
 
 
 class Groups(NamedTuple):
-    """Images that differ in one factor only: those of `order[start:end]`, group by group.
+    """Groups of images that differ in one factor only; a group is `order[start:end]`.
 
     Arguments:
-        order: indices of images, those of a group beside each other.
-        starts: where each group begins.
-        ends: where each group ends.
-        images: in this group and those before.
+        order: indices of images, sorted by group.
+        starts: first position of each group in `order`.
+        ends: last position of each group, exclusive.
+        cumulative: number of images in this group and those before.
     """
 
     order: IndexArray
     starts: IndexArray
     ends: IndexArray
-    images: IndexArray
+    cumulative: IndexArray
 
     @property
     def members(self) -> IndexArray:
         """The images of all groups."""
-        places = zip(self.starts, self.ends, strict=True)
-        return np.concatenate([self.order[start:end] for start, end in places])
+        bounds = zip(self.starts, self.ends, strict=True)
+        return np.concatenate([self.order[start:end] for start, end in bounds])
 
 
 class OneFactor:
     """Samples groups of images that differ in one factor only.
 
-    A batch is a random factor, and then the group of a random image among those that differ from
-    others in this factor alone, so that all of them are sampled equally often. Of a group that is
-    larger than a batch, a part is sampled; a smaller one is a smaller batch.
+    For each batch a factor is sampled, then an image among those in groups of this factor; the batch is
+    its group. Groups are therefore sampled in proportion to their size. Larger groups than the batch
+    size are subsampled; smaller groups make smaller batches.
 
     Arguments:
         factors: (n, k) table; images with NaN in a varied column are left out.
         indices: the training images.
-        varied: the columns of which one varies in a batch; the other columns may follow them, as
-            effects follow their causes.
+        varied: the columns of which one varies in a batch. Columns not named here may vary with it,
+            such as effects with their causes.
 
     >>> grid = np.array([[a, b] for a in range(3) for b in range(2)], float)
     >>> sampler = OneFactor(grid, np.arange(6), varied=[0, 1])
@@ -64,7 +64,7 @@ class OneFactor:
         if not self.groups:
             raise DataError(
                 f"no two of the {len(indices):,} training images differ in one factor only, and this "
-                f"model learns from such images: give more of them, labels on a grid, or the graph, so "
+                f"model learns from such images: give more images, labels on a grid, or the graph, so "
                 f"that only causes need to be fixed"
             )
 
@@ -73,11 +73,11 @@ class OneFactor:
 
     @property
     def sampled_images(self) -> int:
-        """How many images are in any group, and so in any batch."""
+        """Number of images in any group, which are those that are ever sampled."""
         return len(np.unique(np.concatenate([groups.members for groups in self.groups])))
 
-    def warn_of_few(self, names: Sequence[str]) -> None:
-        """Warn where most images are never sampled, or where a factor never varies alone.
+    def warn_of_unused_images(self, names: Sequence[str]) -> None:
+        """Warn if most images are never sampled, or if a factor never varies alone.
 
         Arguments:
             names: of the varied factors.
@@ -94,8 +94,8 @@ class OneFactor:
     def batch(self, *, step: int, batch_size: int, seed: int, stream: int = 0) -> IndexArray:
         """The images of one step, a function of its arguments alone."""
         rng = np.random.default_rng([seed, step, stream])
-        order, starts, ends, images = self.groups[rng.integers(len(self.groups))]
-        group = np.searchsorted(images, rng.integers(images[-1]), side="right")
+        order, starts, ends, cumulative = self.groups[rng.integers(len(self.groups))]
+        group = np.searchsorted(cumulative, rng.integers(cumulative[-1]), side="right")
         return rng.permutation(order[starts[group] : ends[group]])[:batch_size]
 
 
@@ -109,7 +109,7 @@ def _groups(classes: Sequence[IndexArray], varying: int, indices: IndexArray) ->
     order = np.lexsort((classes[varying], fixed))
     starts = np.flatnonzero(np.diff(fixed[order], prepend=-1))
     ends = np.append(starts, len(order))[1:]
-    # Within a group values rise, so that they vary where the first is not the last.
+    # Values are sorted within a group, so they vary if the first is below the last.
     values = classes[varying][order]
     varies = values[starts] < values[ends - 1]
     starts, ends = starts[varies], ends[varies]

@@ -11,15 +11,15 @@ from disentwine.data.samplers.shuffled import Shuffled
 
 
 class Rollouts:
-    """Finds, for pairs (x, y, action), other pairs that begin with y.
+    """Extends pairs (x, y, action) to rollouts by pairs that begin with y.
 
     Arguments:
-        pairs: (m, 3) all pairs. Every image y must also be the x of a pair, as it is where every action
-            can be undone.
+        pairs: (m, 3) all pairs. Every image y must also be the x of a pair, which holds if every action
+            has an inverse.
 
-    >>> there_and_back = np.array([[0, 1, 0], [1, 2, 0], [1, 0, 1], [2, 1, 1]])
+    >>> pairs = np.array([[0, 1, 0], [1, 2, 0], [1, 0, 1], [2, 1, 1]])
     >>> rng = np.random.default_rng(0)
-    >>> Rollouts(there_and_back).sample(there_and_back[:1], length=3, rng=rng)
+    >>> Rollouts(pairs).sample(pairs[:1], length=3, rng=rng)
     array([[0, 1, 0, 1, 2, 0, 2, 1, 1]])
     """
 
@@ -30,34 +30,34 @@ class Rollouts:
         self.key, self.pairs = key[self.order], pairs
 
     def sample(self, pairs: IndexArray, *, length: int, rng: np.random.Generator) -> IndexArray:
-        """Each pair and those that follow it, (n, 3 * length)."""
-        row = [pairs]
-        while len(row) < length:
-            row.append(self.next(row[-1], rng))
-        return np.concatenate(row, axis=1)
+        """Rollouts (n, 3 * length): each pair and the pairs that follow it."""
+        rollout = [pairs]
+        while len(rollout) < length:
+            rollout.append(self.next(rollout[-1], rng))
+        return np.concatenate(rollout, axis=1)
 
     def next(self, pairs: IndexArray, rng: np.random.Generator) -> IndexArray:
-        """Pairs (n, 3) that begin with y: of the same action, or of a random one where it ends here."""
+        """Pairs (n, 3) that begin with y: with the same action if possible, else with a random one."""
         y, action = pairs[:, 1], pairs[:, 2]
         first = np.searchsorted(self.key, self._key(y, 0))
-        some = rng.integers(first, np.searchsorted(self.key, self._key(y, self.actions)))
-        again = np.searchsorted(self.key, self._key(y, action))
-        found = self.key[np.minimum(again, len(self.key) - 1)] == self._key(y, action)
-        return self.pairs[self.order[np.where(found, again, some)]]
+        sampled = rng.integers(first, np.searchsorted(self.key, self._key(y, self.actions)))
+        same_action = np.searchsorted(self.key, self._key(y, action))
+        found = self.key[np.minimum(same_action, len(self.key) - 1)] == self._key(y, action)
+        return self.pairs[self.order[np.where(found, same_action, sampled)]]
 
     def _key(self, image: IndexArray, action: IndexArray | int) -> IndexArray:
         return image * self.actions + action
 
 
 class Pairs:
-    """Samples pairs of images: every epoch is a new permutation of them.
+    """Samples pairs of images; every epoch is a new permutation.
 
     Arguments:
         pairs: (m, 3) indices of x and of y, and the action.
-        start: the first step on which pairs are sampled.
+        start: first step at which pairs are sampled.
 
-    >>> there_and_back = Pairs(np.array([[0, 1, 0], [1, 0, 1]]), start=1)
-    >>> there_and_back.batch(step=1, batch_size=2, seed=0).shape
+    >>> sampler = Pairs(np.array([[0, 1, 0], [1, 0, 1]]), start=1)
+    >>> sampler.batch(step=1, batch_size=2, seed=0).shape
     (2, 3)
     """
 
@@ -73,11 +73,11 @@ class Pairs:
 
 
 class RolloutPairs:
-    """Samples rollouts: pairs, each followed by pairs that begin where the one before ends.
+    """Samples rollouts: sequences of pairs, each of which begins with the last image of the one before.
 
     Arguments:
         pairs: samples the first pair of each rollout.
-        length: pairs in a rollout.
+        length: number of pairs in a rollout.
 
     >>> pairs = Pairs(np.array([[0, 1, 0], [1, 0, 1]]))
     >>> RolloutPairs(pairs, length=2).batch(step=0, batch_size=2, seed=0).shape

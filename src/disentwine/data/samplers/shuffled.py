@@ -1,4 +1,4 @@
-"""Shuffled batches as a function of seed and step; batches of a validation."""
+"""Shuffled training batches as a function of seed and step; validation batches."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from disentwine.core.types import IndexArray
 
 VALIDATION_BATCH = 256
-"""Most images in a batch of a validation."""
+"""Largest number of images in a validation batch."""
 
 
 class Shuffled:
-    """Samples rows of a table: every epoch is a new permutation, cut into whole batches.
+    """Samples rows of a table; every epoch is a new permutation without its last, incomplete batch.
 
     Arguments:
-        rows: (n,) indices of images, or (n, m) with a row for each sample.
+        rows: (n,) indices of images, or (n, m) with one row per sample.
 
     >>> sampler = Shuffled(np.arange(10))
     >>> first, second = (sampler.batch(step=step, batch_size=5, seed=0) for step in range(2))
@@ -36,10 +36,10 @@ class Shuffled:
 
 
 def shuffled(indices: IndexArray) -> IndexArray:
-    """The same rows in one fixed random order.
+    """The rows in one fixed random order.
 
-    Neighbours in a sorted split are alike, so that moments over a batch of them would not be those of
-    the data.
+    Neighbours in a sorted split are similar, so the moments of a batch of neighbours would differ from
+    those of the data.
 
     >>> sorted(shuffled(np.arange(5)).tolist())
     [0, 1, 2, 3, 4]
@@ -48,7 +48,7 @@ def shuffled(indices: IndexArray) -> IndexArray:
 
 
 def validation_batches(indices: IndexArray) -> list[IndexArray]:
-    """The same rows in batches of nearly equal size: moments over a small last batch would be noise.
+    """The rows in batches of nearly equal size, as moments of a small last batch would be noisy.
 
     >>> [len(batch) for batch in validation_batches(np.arange(257))]
     [129, 128]

@@ -77,10 +77,10 @@ def factor_table(factors: FloatArray, names: tuple[str, ...]) -> FloatArray:
     try:
         table = np.asarray(factors, dtype=np.float64)
     except (TypeError, ValueError):
-        raise UsageError("factors must be numbers, one row an image") from None
+        raise UsageError("factors must be numbers, one row per image") from None
     if table.ndim != 2 or table.shape[1] != len(names):
         raise UsageError(
-            f"factors have shape {table.shape}; give one row an image with the "
+            f"factors have shape {table.shape}; give one row per image with the "
             f"{len(names)} columns {', '.join(names)}"
         )
     bad = np.argwhere(~np.isfinite(table))
@@ -104,7 +104,7 @@ class Canvas:
         ylim: the vertical range of the axes.
         pixel_snapping: whether all axis-aligned lines and rectangles snap to whole pixels, as in
             matplotlib. Otherwise only edges with one coordinate for all images snap, and edges that
-            differ between images cover pixels in part.
+            differ between images are anti-aliased.
 
     >>> canvas = Canvas(np.empty((2, 32, 32, 3), np.uint8), xlim=(0, 10), ylim=(0, 10))
     >>> canvas.disc((np.array([4.0, 6.0]), 5.0), 2.0, color=(255, 0, 0))

@@ -61,7 +61,7 @@ class Flow(RenderedDataset):
         size: height and width of the images in pixels, a multiple of 4 from 32 up.
         seed: of the split and of the jets' noise.
         pixel_snapping: whether water and hole snap to whole pixels, as in matplotlib and in the
-            authors' images; otherwise pixels are covered in part and show every height exactly.
+            authors' images; otherwise edges are anti-aliased and show every height exactly.
 
     Attributes:
         noise: (n,) the deviation of gravity in each image, $.01 \max(|N(0, 1)|, 1)$; it changes the

@@ -79,9 +79,9 @@ class Pendulum(RenderedDataset):
 
     Arguments:
         size: height and width of the images in pixels, a multiple of 4 from 32 up.
-        seed: decides which images are in train, validation and test.
+        seed: of the split.
         pixel_snapping: whether the ends of the shadow snap to whole pixels, as in matplotlib and in
-            the authors' images; otherwise pixels are covered in part and show every length exactly.
+            the authors' images; otherwise edges are anti-aliased and show every length exactly.
 
     >>> pendulum = Pendulum(size=32)
     >>> pendulum
@@ -90,7 +90,7 @@ class Pendulum(RenderedDataset):
     array([[-36.  ,  60.  ,   3.  ,   3.08]])
     """
 
-    about: ClassVar[str] = "a pendulum, a light and the shadow they throw; 7,308 rendered images"
+    about: ClassVar[str] = "a pendulum, a light and the pendulum's shadow; 7,308 rendered images"
     graph = GRAPH
     spec = (
         Factor("pendulum_angle", unit="degrees"),

@@ -23,7 +23,7 @@ FIELD = np.radians(46.0)
 LIGHT = np.array([-0.42, -0.5, 0.76], np.float32) / np.float32(np.linalg.norm([-0.42, -0.5, 0.76]))
 AMBIENT, SHADE, GLOSS, SHININESS = 0.45, 0.55, 0.35, 24
 CUBE, CYLINDER, SPHERE, CAPSULE = range(4)
-AT_ONCE = 8
+CHUNK = 8
 
 
 class Span(NamedTuple):
@@ -40,11 +40,11 @@ def render_maps(
     """Render the weight of each layer's colour in every pixel, (n, side, side, 5).
 
     Arguments:
-        shape: (n) 0 cube, 1 cylinder, 2 sphere, 3 capsule.
-        scale: (n) of the solid; 1 is about 1.4 wide.
-        angle: (n) azimuth of the camera in degrees.
+        shape: (n,) 0 cube, 1 cylinder, 2 sphere, 3 capsule.
+        scale: (n,) of the solid; 1 is about 1.4 wide.
+        angle: (n,) azimuth of the camera in degrees.
         side: of the image in pixels.
-        samples: rays along each side of a pixel; they are averaged.
+        samples: rays along each side of a pixel, which are averaged.
 
     >>> maps = render_maps(np.array([2.0]), np.array([1.0]), np.array([0.0]), side=8)
     >>> maps.shape, bool(maps[0, 4, 4, LAYERS.index("object")] > 0.3)
@@ -53,8 +53,8 @@ def render_maps(
     maps = np.empty((len(shape), side, side, len(LAYERS)), np.float32)
     for solid in range(4):
         chosen = np.flatnonzero(shape == solid)
-        for start in range(0, len(chosen), AT_ONCE):
-            some = chosen[start : start + AT_ONCE]
+        for start in range(0, len(chosen), CHUNK):
+            some = chosen[start : start + CHUNK]
             layers = _shade(solid, scale[some].astype(np.float32), angle[some], side * samples)
             blocks = layers.reshape(len(some), side, samples, side, samples, len(LAYERS))
             maps[some] = blocks.mean(axis=(2, 4))
@@ -63,8 +63,8 @@ def render_maps(
 
 def camera(angle: FloatArray, side: int) -> tuple[Rays, Rays]:
     """Origins (m, 1, 3) and directions (m, side * side, 3) of the rays, rows from the top."""
-    place = np.array([0.0, -DISTANCE, HEIGHT])
-    forward = np.array([0.0, 0.0, TARGET]) - place
+    position = np.array([0.0, -DISTANCE, HEIGHT])
+    forward = np.array([0.0, 0.0, TARGET]) - position
     forward /= np.linalg.norm(forward)
     right = np.array([1.0, 0.0, 0.0])
     up = np.cross(right, forward)
@@ -79,7 +79,7 @@ def camera(angle: FloatArray, side: int) -> tuple[Rays, Rays]:
     rotation[:, 2, 2] = 1
     directions = ahead.reshape(-1, 3) @ rotation.transpose(0, 2, 1)
     directions[np.abs(directions) < 1e-6] = 1e-6  # slabs divide by them
-    origins = (rotation @ place)[:, None]
+    origins = (rotation @ position)[:, None]
     return origins.astype(np.float32), directions.astype(np.float32)
 
 

@@ -115,8 +115,8 @@ def rotated_corners(
     return size * (x * cos + y * sin), size * (y * cos - x * sin)
 
 
-def moved_to(corners: FloatArray, position: FloatArray) -> FloatArray:
-    """One coordinate (n, e) of corners, translated by the shape's `position` (n)."""
+def translated(corners: FloatArray, position: FloatArray) -> FloatArray:
+    """One coordinate (n, e) of corners, translated by the shape's `position` (n,)."""
     pixels = corners + (16 + 32 * position[:, None])
     return np.round(pixels * SUBPIXEL) / SUBPIXEL
 
@@ -128,7 +128,7 @@ def fill(x: FloatArray, y: FloatArray) -> NDArray[np.uint64]:
     is the exclusive or of the pixels to the right of each crossing.
 
     Arguments:
-        x: (m, n, e) corners, m variants for each polygon's y.
+        x: (m, n, e) corners; m variants share the y of a polygon.
         y: (n, e) corners.
 
     Returns (m, n, 64) words, their bytes as `np.packbits` orders them.
@@ -154,10 +154,10 @@ def render_grid() -> PackedImages:
     _, scales, orientations, x, y = GRID
     for shape, scale, orientation in np.ndindex(SIZES[:3]):
         corners_x, corners_y = rotated_corners(shape, scales[[scale]], orientations[[orientation]])
-        moved_x = np.broadcast_to(
-            moved_to(corners_x, x)[:, None], (len(x), len(y), corners_x.shape[1])
+        translated_x = np.broadcast_to(
+            translated(corners_x, x)[:, None], (len(x), len(y), corners_x.shape[1])
         )
-        words[shape, scale, orientation] = fill(moved_x, moved_to(corners_y, y))
+        words[shape, scale, orientation] = fill(translated_x, translated(corners_y, y))
     return PackedImages(words.reshape(-1, SIDE).view(np.uint8), height=SIDE, width=SIDE)
 
 
@@ -179,5 +179,5 @@ def render(factors: FloatArray, *, at_once: int = 256) -> UInt8Array:
             some = chosen[start : start + at_once]
             _, scales, orientations, x, y = factors[some].T
             corners_x, corners_y = rotated_corners(shape, scales, orientations)
-            words[some] = fill(moved_to(corners_x, x)[None], moved_to(corners_y, y))[0]
+            words[some] = fill(translated(corners_x, x)[None], translated(corners_y, y))[0]
     return PackedImages(words.view(np.uint8), height=SIDE, width=SIDE)[:]

@@ -101,8 +101,8 @@ class Shapes3D(Dataset):
         return Scenes(self.factors[: self.scales * len(SHAPES) * self.orientations, 3:])
 
     @cached_property
-    def _places(self) -> dict[tuple[float, ...], int]:
-        return {tuple(scene): place for place, scene in enumerate(self._scenes.scenes)}
+    def _scene_indices(self) -> dict[tuple[float, ...], int]:
+        return {tuple(scene): index for index, scene in enumerate(self._scenes.scenes)}
 
     def _render(self, indices: IndexArray) -> UInt8Array:
         maps = self._scenes[indices % len(self._scenes)]  # the hues change slowest
@@ -121,10 +121,12 @@ class Shapes3D(Dataset):
         table = factor_table(factors, self.names)
         after = counterfactual(table, self.spec, self.graph, {}, do)
         _check_scenes(after)
-        place = np.array([self._places.get(tuple(scene), -1) for scene in after[:, 3:]], np.int64)
+        index = np.array(
+            [self._scene_indices.get(tuple(scene), -1) for scene in after[:, 3:]], np.int64
+        )
         images = np.empty((len(after), SIDE, SIDE, 3), np.uint8)
-        on_grid = place >= 0
-        images[on_grid] = colour(self._scenes[place[on_grid]], after[on_grid, :3])
+        on_grid = index >= 0
+        images[on_grid] = colour(self._scenes[index[on_grid]], after[on_grid, :3])
         if not on_grid.all():
             images[~on_grid] = render(after[~on_grid])
         return Simulation(images, after)

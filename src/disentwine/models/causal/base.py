@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from disentwine.causal.concepts import ConceptSpec, learn_graph
-from disentwine.causal.constraints import NOTHING
+from disentwine.causal.constraints import NO_KNOWLEDGE
 from disentwine.causal.graph import Graph
 from disentwine.core.dataset import Dataset
 from disentwine.core.interventions import Counterfactual, Intervention, OutOfRange
@@ -19,26 +19,26 @@ from disentwine.core.model import Batch, Model
 from disentwine.core.types import Do, FloatArray
 from disentwine.errors import warn
 from disentwine.nn.encoders import ImageShape
-from disentwine.nn.images import accepts_images, answer_in_kind, check_count
+from disentwine.nn.images import accepts_images, check_count, map_images
 
 Latents = TypeVar("Latents")
 Edges = tuple[tuple[str, str], ...]
 
 
 class CausalModel(Model, Generic[Latents]):
-    """A model whose latents hold named concepts, and a causal graph over them.
+    """A model with named concepts among its latents, and a causal graph over them.
 
-    A subclass defines abduction, the prior over latents, the latents under an intervention, and the
-    decoder. The graph is learnt from the training labels under the option `knowledge`, or given by the
-    option `edges`.
+    Subclasses define abduction (`abduct`), the prior over latents, the propagation of interventions to
+    descendants, and the decoder. The graph is learnt from the training labels, with the option
+    `knowledge`, or given by the option `edges`.
 
     Arguments:
         image_shape: (height, width, channels).
         concept_spec: name, kind, unit and training range of each concept.
-        graph: over the concepts, as learnt from labels before the training.
+        graph: causal graph over the concepts.
 
     Attributes:
-        initial_graph: that graph; `graph` may change while the model is trained.
+        initial_graph: the argument `graph`, as the property `graph` may change during training.
     """
 
     fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape", "concept_spec", "graph")
@@ -60,7 +60,7 @@ class CausalModel(Model, Generic[Latents]):
         graph = learn_graph(
             dataset,
             options.get("edges"),
-            options.get("knowledge", NOTHING),
+            options.get("knowledge", NO_KNOWLEDGE),
             options.get("discovery", "independence"),
         )
         return super().data_arguments(dataset, options) | {
@@ -74,7 +74,7 @@ class CausalModel(Model, Generic[Latents]):
 
     @property
     def concept_names(self) -> tuple[str, ...]:
-        """What the concepts are called."""
+        """Names of the concepts."""
         return self.concept_spec.names
 
     @property
@@ -84,36 +84,36 @@ class CausalModel(Model, Generic[Latents]):
 
     @abstractmethod
     def abduct(self, x: Tensor) -> Latents:
-        """Latents of images, with the exogenous noise that is kept under an intervention."""
+        """Latents of images, including the exogenous noise that interventions keep."""
 
     @abstractmethod
     def prior(self, n: int) -> Latents:
-        """Latents of n new images, sampled from the prior."""
+        """Latents of n images, sampled from the prior."""
 
     @abstractmethod
     def values(self, latents: Latents) -> Tensor:
         """The concepts (n, k) of the decoded image, standardised."""
 
     @abstractmethod
-    def move(self, latents: Latents, moved: Mapping[int, Tensor]) -> Latents:
-        """Latents after concepts are set to standardised values (n,) and their descendants recomputed."""
+    def propagate(self, latents: Latents, interventions: Mapping[int, Tensor]) -> Latents:
+        """Latents with concepts set to standardised values (n,) and their descendants recomputed."""
 
     @abstractmethod
     def decode_latents(self, latents: Latents) -> Tensor:
         """Images (n, channels, height, width) in [0, 1]."""
 
     def standardise(self, u: Tensor) -> Tensor:
-        """Labels (n, k) of zero mean and unit variance; 0 where one is missing."""
+        """Standardised labels (n, k); 0 where a label is missing."""
         return torch.nan_to_num((u - self.mean) / self.scale)
 
     def labels_of(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Standardised labels (n, k), and 1 where a label is known, 0 where it is missing."""
+        """Standardised labels (n, k), and a mask (n, k): 1 where a label is known, 0 where it is missing."""
         return self.standardise(batch.u), batch.u.isfinite().to(batch.x.dtype)
 
-    def affected_by(self, moved: Iterable[int]) -> tuple[int, ...]:
-        """Indices of the concepts that follow from those that are set, causes first."""
+    def affected_by(self, interventions: Iterable[int]) -> tuple[int, ...]:
+        """Indices of the descendants of the intervened concepts, causes first."""
         index = self.concept_names.index
-        names = self.initial_graph.affected_by(self.concept_names[i] for i in moved)
+        names = self.initial_graph.affected_by(self.concept_names[i] for i in interventions)
         return tuple(map(index, names))
 
     @accepts_images
@@ -122,32 +122,33 @@ class CausalModel(Model, Generic[Latents]):
         return self.read(self.abduct(x))
 
     def represent(self, x: Any) -> Any:
-        """The concepts (n, k), standardised."""
-        return answer_in_kind(self, x, lambda x, rows: self.values(self.abduct(x)))
+        """Standardised concepts (n, k) inferred from images."""
+        return map_images(self, x, lambda x, rows: self.values(self.abduct(x)))
 
     @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
-        """Images decoded from their own latents."""
+        """Reconstruction of each image, in the format of the input."""
         return self.decode_latents(self.abduct(x))
 
     def do(self, x: Any, do: Do | None = None, **values: Any) -> Any:
         """Counterfactual images under an intervention; non-descendants are unchanged.
 
         Arguments:
-            x: images; the answer has the same form.
-            do: for each concept that is set a value in its label's own unit or the name of a category,
-                one an image, or a function of the old values of all images. Also by keyword.
+            x: images; the result has the same format.
+            do: by concept name, a value in the label's unit or a category name, an array with one
+                value per image, or a function of the old values of all images.
+            values: the same by keyword.
         """
-        found = self.counterfactual(x, {**(do or {}), **values})
-        warn_beyond(found.beyond)
-        return found.images
+        counterfactual = self.counterfactual(x, {**(do or {}), **values})
+        warn_extrapolation(counterfactual.beyond)
+        return counterfactual.images
 
     def counterfactual(self, x: Any, intervention: Intervention | Do) -> Counterfactual:
         """Counterfactual images, the concepts before and after, and values outside the training range.
 
         Arguments:
             x: images, as for `do`.
-            intervention: parsed, or values by name as for `do`.
+            intervention: a parsed intervention, or values by name as for `do`.
         """
         intervention = self._parsed(intervention)
         single = np.ndim(x) != 4
@@ -156,12 +157,12 @@ class CausalModel(Model, Generic[Latents]):
 
         def decode(x: Tensor, rows: slice) -> Tensor:
             latents = self.abduct(x)
-            moved = self._set(latents, numbers, rows)
+            latents_after = self._set(latents, numbers, rows)
             before.append(_array(self.read(latents)))
-            after.append(_array(self.read(moved)))
-            return self.decode_latents(moved)
+            after.append(_array(self.read(latents_after)))
+            return self.decode_latents(latents_after)
 
-        images = answer_in_kind(self, x, decode)
+        images = map_images(self, x, decode)
         row = 0 if single else slice(None)
         return Counterfactual(
             images,
@@ -190,13 +191,13 @@ class CausalModel(Model, Generic[Latents]):
 
         Arguments:
             n: number of images.
-            do: an intervention on all or each of them, as for `do`.
+            do, values: an intervention on the images, as for `do`.
         """
         check_count(n)
         latents = self.prior(n)
         intervention = self._parsed({**(do or {}), **values})
         numbers = intervention.resolve(n, lambda: _array(self.read(latents)))
-        warn_beyond(self.concept_spec.outside_range(numbers))
+        warn_extrapolation(self.concept_spec.outside_range(numbers))
         return self.decode_latents(self._set(latents, numbers, slice(0, n)))
 
     def _parsed(self, intervention: Intervention | Do) -> Intervention:
@@ -205,20 +206,20 @@ class CausalModel(Model, Generic[Latents]):
         return Intervention.parse(intervention, self.concept_spec.concepts)
 
     def _set(self, latents: Latents, numbers: Mapping[int, FloatArray], rows: slice) -> Latents:
-        """The latents of some rows after concepts are set to numbers in their own units."""
-        now = self.values(latents)
-        old = now * self.scale + self.mean
-        moved = {}
+        """Latents of some rows with concepts set to numbers in the labels' units."""
+        before = self.values(latents)
+        old = before * self.scale + self.mean
+        interventions = {}
         for i, values in numbers.items():
             new = torch.as_tensor(values[rows], dtype=old.dtype, device=old.device)
-            # Conversion of units and back loses digits, which an unchanged value should not.
+            # Values equal to the old ones keep the exact latents, as unit conversion has rounding errors.
             standardised = (new - self.mean[i]) / self.scale[i]
-            moved[i] = torch.where(new == old[:, i], now[:, i], standardised)
-        return self.move(latents, moved)
+            interventions[i] = torch.where(new == old[:, i], before[:, i], standardised)
+        return self.propagate(latents, interventions)
 
 
-def warn_beyond(beyond: tuple[OutOfRange, ...]) -> None:
-    """Warn of values outside the training range, if there are any."""
+def warn_extrapolation(beyond: tuple[OutOfRange, ...]) -> None:
+    """Warn about values outside the training range."""
     if beyond:
         values = ", ".join(map(str, beyond))
         warn(f"{values}: outside the training range, so the image is an extrapolation")

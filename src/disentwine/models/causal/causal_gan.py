@@ -10,13 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from disentwine.causal.concepts import ConceptSpec
-from disentwine.causal.constraints import NOTHING, Knowledge
+from disentwine.causal.constraints import NO_KNOWLEDGE, Knowledge
 from disentwine.causal.graph import Graph
 from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, Positive
-from disentwine.losses.adversarial import discriminator_loss, lazy_slope_penalty
+from disentwine.losses.adversarial import discriminator_loss, lazy_gradient_penalty
 from disentwine.losses.quantile import quantile_loss
 from disentwine.models.causal.base import CausalModel, Edges
 from disentwine.models.causal.layered_base import median_image_logits
@@ -26,9 +26,9 @@ from disentwine.nn.mechanisms import CausalController
 
 FEATURES = 128
 
-LEAST_SCALE = 0.1
-"""Least standard deviation of the labelers, in those of a label; with a smaller one they would outweigh
-the discriminator."""
+MIN_LABEL_STD = 0.1
+"""Lower bound on the labelers' standard deviation, in units of that of the label. With a smaller one, the
+labelers would outweigh the discriminator."""
 
 
 class CausalGANLatents(NamedTuple):
@@ -39,7 +39,7 @@ class CausalGANLatents(NamedTuple):
 
 
 class CriticOutputs(NamedTuple):
-    """Logits (n,) that images are real, and labels (n, k) of both labelers."""
+    """Logit (n,) of an image being real, and labels (n, k) predicted by both labelers."""
 
     logit: Tensor
     labels: Tensor
@@ -66,20 +66,20 @@ class Critics(nn.Module):
 
     def encode(self, x: Tensor) -> CausalGANLatents:
         k = self.sizes[1]
-        code: Tensor = self.encoder(x)
-        return CausalGANLatents(code[:, :k], code[:, k:])
+        latents: Tensor = self.encoder(x)
+        return CausalGANLatents(latents[:, :k], latents[:, k:])
 
-    def label_cost(self, labels: Tensor, seen: Tensor) -> Tensor:
+    def label_cost(self, labels: Tensor, predicted: Tensor) -> Tensor:
         """-log L of labels (n, k) given the labeler's output, (n, k) nats."""
-        return _cost(labels, seen, self.label_scale)
+        return _cost(labels, predicted, self.label_scale)
 
-    def anti_label_cost(self, labels: Tensor, seen: Tensor) -> Tensor:
+    def anti_label_cost(self, labels: Tensor, predicted: Tensor) -> Tensor:
         """-log A of labels (n, k) given the anti-labeler's output, (n, k) nats."""
-        return _cost(labels, seen, self.anti_label_scale)
+        return _cost(labels, predicted, self.anti_label_scale)
 
 
 def _cost(labels: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
-    scale = F.softplus(scale) + LEAST_SCALE
+    scale = F.softplus(scale) + MIN_LABEL_STD
     return 0.5 * ((labels - mean) / scale).square() + scale.log()
 
 
@@ -98,24 +98,24 @@ class CausalGAN(CausalModel[CausalGANLatents]):
     *Differences*: labels are real numbers, so the labelers' likelihoods are Gaussian, not Bernoulli. The
     discriminator has a gradient penalty and shares features with the labelers, which is faster. The
     controller regresses each label on its causes and learns quantiles of the residuals, where the paper
-    trains a Wasserstein GAN on labels: so the noise of an image can be inferred, as counterfactuals
-    require. In training, labels come from the batch, as samples of a perfect controller would be.
-    *Additions*: a GAN has no encoder, so one is trained beside it on labels of real images, on noise of
-    generated images, and on the reconstruction of real images by G. G is not trained by these losses.
+    trains a Wasserstein GAN on labels. The noise of an image can therefore be inferred, as
+    counterfactuals require. In training, labels are taken from the batch instead of the controller.
+    *Additions*: as a GAN has no encoder, one is trained on labels of real images, on noise of
+    generated images, and on the reconstruction of real images by G. These losses do not train G.
 
     Reference: CausalGAN: Learning Causal Implicit Generative Models with Adversarial Training,
     M. Kocaoglu, C. Snyder, A. Dimakis and S. Vishwanath, 2017.
 
     Arguments:
         image_shape, concept_spec, graph: `for_data` reads them from the data set.
-        noise: d, latents for all variation beside the labels.
-        label_weight: of the labeler and the anti-labeler in G's loss.
-        slope_weight: of the gradient penalty of the discriminator at real images.
-        reconstruction_weight: of the squared error, summed over pixels, in the encoder's loss.
+        noise: d, number of latents for all variation beside the labels.
+        label_weight: weight of the labeler and the anti-labeler in G's loss.
+        slope_weight: weight of the gradient penalty of the discriminator at real images.
+        reconstruction_weight: weight of the squared error, summed over pixels, in the encoder's loss.
         edges: the true graph, if it is known: (cause, effect) pairs.
         knowledge: prior knowledge of the graph.
         network: "compact", "normed", "standard" or "mlp".
-        discriminator_learning_rate: of the critics' Adam.
+        discriminator_learning_rate: learning rate of the critics.
 
     >>> from disentwine.data import Pendulum
     >>> pendulum = Pendulum(size=32)
@@ -144,7 +144,7 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         slope_weight: NonNegative = 1.0,
         reconstruction_weight: NonNegative = 0.01,
         edges: Edges | None = None,
-        knowledge: Knowledge = NOTHING,
+        knowledge: Knowledge = NO_KNOWLEDGE,
         network: Network = "compact",
         discriminator_learning_rate: Positive = 2e-3,
     ) -> None:
@@ -173,19 +173,19 @@ class CausalGAN(CausalModel[CausalGANLatents]):
             self.background.copy_(median_image_logits(dataset))
 
     def loss(self, batch: Batch) -> Losses:
-        """Losses of the generator and, independent of it, of the controller."""
+        """Losses of the generator and of the controller, which share no parameters."""
         u, known = self.labels_of(batch)
         latents = self._training_latents(u, known)
-        seen = self.discriminator(self.decode_latents(latents))
-        unexplained = self.controller.noise(u)
+        outputs = self.discriminator(self.decode_latents(latents))
+        residuals = self.controller.noise(u)
         labelled = known.all(dim=1)
         critics, concepts = self.discriminator, latents.concepts
         terms = {
-            "generator": -seen.logit,
-            "labeler": critics.label_cost(concepts, seen.labels).sum(1),
-            "anti_labeler": critics.anti_label_cost(concepts, seen.anti_labels).sum(1),
-            "mechanisms": 0.5 * (unexplained.square().sum(1) * labelled),
-            "noise": quantile_loss(unexplained, self.controller.quantiles).sum(1) * labelled,
+            "generator": -outputs.logit,
+            "labeler": critics.label_cost(concepts, outputs.labels).sum(1),
+            "anti_labeler": critics.anti_label_cost(concepts, outputs.anti_labels).sum(1),
+            "mechanisms": 0.5 * (residuals.square().sum(1) * labelled),
+            "noise": quantile_loss(residuals, self.controller.quantiles).sum(1) * labelled,
         }
         weights = {"labeler": self.label_weight, "anti_labeler": -self.label_weight}
         return Losses(terms, weights)
@@ -196,22 +196,26 @@ class CausalGAN(CausalModel[CausalGANLatents]):
         latents = self._training_latents(u, known)
         generated, critics = self.decode_latents(latents), self.discriminator
         real, fake = critics(batch.x), critics(generated)
-        found, refound = critics.encode(batch.x), critics.encode(generated)
+        latents_of_real, latents_of_fake = critics.encode(batch.x), critics.encode(generated)
         anti_label_cost = critics.anti_label_cost(latents.concepts, fake.anti_labels)
         terms = {
             "discriminator": discriminator_loss(real.logit, fake.logit),
             "labeler": (critics.label_cost(u, real.labels) * known).sum(1),
             "anti_labeler": anti_label_cost.sum(1),
-            "concepts": 0.5 * ((found.concepts - u) * known / LEAST_SCALE).square().sum(1),
-            "noise": (refound.noise - latents.noise).square().mean(1),
-            "reconstruction": (batch.x - self.decode_latents(found)).square().flatten(1).sum(1),
-            "slope": lazy_slope_penalty(lambda x: critics(x).logit, batch.x, step=batch.step),
+            "concepts": 0.5
+            * ((latents_of_real.concepts - u) * known / MIN_LABEL_STD).square().sum(1),
+            "noise": (latents_of_fake.noise - latents.noise).square().mean(1),
+            "reconstruction": (batch.x - self.decode_latents(latents_of_real))
+            .square()
+            .flatten(1)
+            .sum(1),
+            "slope": lazy_gradient_penalty(lambda x: critics(x).logit, batch.x, step=batch.step),
         }
         weights = {"reconstruction": self.reconstruction_weight, "slope": self.slope_weight}
         return Losses(terms, weights)
 
     def _training_latents(self, u: Tensor, known: Tensor) -> CausalGANLatents:
-        """Labels of the batch where all are known, others from the controller; noise from the prior."""
+        """Labels of the batch, or from the controller if any is missing; noise from the prior."""
         sampled = self.prior(len(u))
         complete = known.all(dim=1, keepdim=True)
         return sampled._replace(concepts=torch.where(complete, u, sampled.concepts))
@@ -226,9 +230,13 @@ class CausalGAN(CausalModel[CausalGANLatents]):
     def values(self, latents: CausalGANLatents) -> Tensor:
         return latents.concepts
 
-    def move(self, latents: CausalGANLatents, moved: Mapping[int, Tensor]) -> CausalGANLatents:
+    def propagate(
+        self, latents: CausalGANLatents, interventions: Mapping[int, Tensor]
+    ) -> CausalGANLatents:
         """Descendants are recomputed by the controller's mechanisms and keep their noise."""
-        return CausalGANLatents(self.controller.move(latents.concepts, moved), latents.noise)
+        return CausalGANLatents(
+            self.controller.intervene(latents.concepts, interventions), latents.noise
+        )
 
     def decode_latents(self, latents: CausalGANLatents) -> Tensor:
         features = fourier_features(latents.concepts, FREQUENCIES)

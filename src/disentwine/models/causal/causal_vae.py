@@ -1,4 +1,4 @@
-"""CausalVAE, and the base of models with a linear SCM layer."""
+"""CausalVAE, and the base class of models with a linear SCM."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from disentwine.causal.concepts import ConceptSpec, Discovery
-from disentwine.causal.constraints import NOTHING, Knowledge
+from disentwine.causal.constraints import NO_KNOWLEDGE, Knowledge
 from disentwine.causal.graph import Graph
 from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, Positive, Share
@@ -22,19 +22,19 @@ from disentwine.nn.concept_layers import (
     LinearSCM,
     MaskLayer,
     acyclicity,
-    hide_rows,
+    drop_labels,
 )
 from disentwine.nn.encoders import DiagonalGaussian, ImageShape, Likelihood, Network, PixelDecoder
 
 
 @dataclass(frozen=True)
 class GraphLossWeights:
-    r"""Weights of the terms by which A is learnt, under the names of the terms.
+    r"""Weights of the loss terms of A, by the names of the terms.
 
     Arguments:
-        acyclicity: of H(A) (CausalVAE eq. 13, CausalWAE eq. 3).
-        l_u: of $\|u - A^T u\|^2$, by which A explains the labels (CausalVAE eq. 11, CausalWAE eq. 2).
-        l_m: of $\|z - g(A^T z)\|^2$, by which the mask layer explains the latents (CausalVAE eq. 12,
+        acyclicity: weight of H(A) (CausalVAE eq. 13, CausalWAE eq. 3).
+        l_u: weight of $\|u - A^T u\|^2$, which fits A to the labels (CausalVAE eq. 11, CausalWAE eq. 2).
+        l_m: weight of $\|z - g(A^T z)\|^2$, which fits the mask layer to the latents (CausalVAE eq. 12,
             CausalWAE eq. 4).
     """
 
@@ -47,13 +47,13 @@ ALL_ONE = GraphLossWeights()
 
 
 class LinearCausalModel(CausalModel[Latents]):
-    r"""Causal model of d latents a concept, $z = A^T z + \epsilon$, with a mask layer.
+    r"""Causal model with d latents per concept, $z = A^T z + \epsilon$, with a mask layer.
 
-    A subclass builds both layers.
+    Subclasses create both layers.
 
     Attributes:
         dimensions: d.
-        scm: the causal layer, with A.
+        scm: the causal layer with A.
     """
 
     dimensions: int
@@ -70,7 +70,7 @@ class LinearCausalModel(CausalModel[Latents]):
         return self.scm.named_weights(self.concept_names)
 
     def by_concept(self, flat: Tensor) -> Tensor:
-        """(n, k d) to (n, k, d)."""
+        """Reshape (n, k d) to (n, k, d)."""
         return flat.view(len(flat), -1, self.dimensions)
 
     def graph_terms(
@@ -78,8 +78,8 @@ class LinearCausalModel(CausalModel[Latents]):
     ) -> dict[str, Tensor]:
         r"""$H(A)$, $l_u = \|u - A^T u\|^2$ and $l_m = \sum_i \|z_i - g_i(A_i \circ z)\|^2$.
 
-        Root concepts are left out, and so are labels whose causes have missing labels. Labels are
-        standardised, so no function is needed that maps $A^T u$ to their range.
+        Root concepts and labels whose causes have missing labels are left out. Labels are standardised,
+        so $A^T u$ needs no map to their range.
 
         References: CausalVAE, M. Yang et al., 2021, eqs 11 to 13; Causal Representation Learning via WAE,
         Y. Noh, H. Lee and S. Jung, 2022, eqs 2 to 4.
@@ -88,13 +88,13 @@ class LinearCausalModel(CausalModel[Latents]):
             z: (n, k, d).
             u: (n, k) standardised labels.
             known: (n, k) 1 where a label is known, 0 elsewhere.
-            mask: its $g_i$.
+            mask: the mask layer with $g_i$.
         """
         A, caused = self.scm.A, self.scm.edges.any(dim=0)
-        whole = known * ((1 - known) @ self.scm.edges.to(known) == 0)
+        complete = known * ((1 - known) @ self.scm.edges.to(known) == 0)
         return {
             "acyclicity": acyclicity(A),
-            "l_u": ((u - u @ A) * whole)[:, caused].square().sum(1),
+            "l_u": ((u - u @ A) * complete)[:, caused].square().sum(1),
             "l_m": (z - mask(z, A))[:, caused].square().sum((1, 2)),
         }
 
@@ -113,8 +113,8 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
     $\hat z_i = g_i(A_i \circ z) + \epsilon_i$ (eq. 2), $x = f(\hat z) + \xi$ (eq. 5); minimise
     $-\mathrm{ELBO} + \alpha H(A) + \beta l_u + \gamma l_m$ (eq. 14).
 
-    The encoder gets the labels of only a part of the training images, so none are needed after
-    training. Images without labels are trained on as well.
+    Labels are dropped from the input of the encoder for a part of the training images, so that none are
+    needed after training. Images without labels are used in training, too.
 
     Reference: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
     M. Yang et al., 2021.
@@ -122,16 +122,16 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
     Arguments:
         image_shape, concept_spec, graph: `for_data` reads them from the data set; the graph is learnt
             from its training labels.
-        dimensions: d, latents a concept.
+        dimensions: d, latents per concept.
         graph_loss: weights of H(A), $l_u$ and $l_m$: $\alpha$, $\beta$ and $\gamma$.
         label_std: $\lambda_2$ of the prior $p(z_i|u_i) = \mathcal{N}(u_i, \lambda_2^2)$ (eq. 7),
-            1 in the paper; with a smaller one concepts follow the labels more closely.
+            1 in the paper; with smaller values, concepts follow the labels more closely.
         label_dropout: share of training images whose labels are hidden from the encoder.
         edges: the true graph, if it is known: (cause, effect) pairs.
         knowledge: prior knowledge of the graph.
-        discovery: how the graph is learnt before the training of the model: by "independence" of
-            exogenous variables, or by the paper's "least-squares" under an augmented Lagrangian, which
-            is often wrong where labels are determined by others.
+        discovery: method of causal discovery before training: "independence" of exogenous variables, or
+            the paper's "least-squares" with an augmented Lagrangian, which is often wrong if labels are
+            determined by other labels.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
@@ -155,7 +155,7 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         label_std: Positive = 1.0,
         label_dropout: Share = 0.5,
         edges: Edges | None = None,
-        knowledge: Knowledge = NOTHING,
+        knowledge: Knowledge = NO_KNOWLEDGE,
         discovery: Discovery = "independence",
         network: Network = "compact",
         likelihood: Likelihood = "bernoulli",
@@ -191,23 +191,24 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         return CausalLatents(epsilon, z, self.mask(z, self.scm.A) + epsilon)
 
     def loss(self, batch: Batch) -> Losses:
-        """Every term of eq. 14, in nats; squared distances for $l_u$ and $l_m$."""
+        """The terms of eq. 14 in nats; squared distances for $l_u$ and $l_m$."""
         u, known = self.labels_of(batch)
-        q = self.posterior(batch.x, u, hide_rows(known, self.label_dropout))
+        q = self.posterior(batch.x, u, drop_labels(known, self.label_dropout))
         latents = self.latents(q.sample())
         terms = {
             "reconstruction": -self.f.log_likelihood(batch.x, latents.z_hat.flatten(1)),
             "kl_epsilon": kl_to_standard_normal(q.mean, q.log_variance).sum(1),
-            "kl_z": self._label_divergence(q, self.scm.C, u, known),
+            "kl_z": self._kl_from_labels(q, self.scm.C, u, known),
             **self.graph_terms(latents.z, u, known, mask=self.mask),
         }
         return Losses(terms, asdict(self.graph_loss))
 
-    def _label_divergence(self, q: DiagonalGaussian, C: Tensor, u: Tensor, known: Tensor) -> Tensor:
-        r"""$D_{KL}(q(z|x,u) \,\|\, \prod_i \mathcal{N}(u_i, \lambda_2^2))$ of z = C epsilon, over the labels.
+    def _kl_from_labels(self, q: DiagonalGaussian, C: Tensor, u: Tensor, known: Tensor) -> Tensor:
+        r"""$D_{KL}(q(z|x,u) \,\|\, \prod_i \mathcal{N}(u_i, \lambda_2^2))$ of z = C epsilon, for known
+        labels.
 
-        The covariance of z is $C \Sigma C^T$ with $\det C = 1$, since A is acyclic; where labels of an image
-        are missing, the determinant is that of the block of those known.
+        The covariance of z is $C \Sigma C^T$ with $\det C = 1$, since A is acyclic; if labels of an image
+        are missing, the determinant is that of the block of the known ones.
         """
         lambda_2 = self.label_std
         log_variance = self.by_concept(q.log_variance)
@@ -217,14 +218,16 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         spread = (variance + distance) / lambda_2**2 - 1
         if (known == known[:, :1]).all():
             each = 0.5 * (spread - log_variance) + log(lambda_2)
-            whole: Tensor = (each * known[..., None]).sum((1, 2))
-            return whole
+            kl: Tensor = (each * known[..., None]).sum((1, 2))
+            return kl
         covariance = torch.einsum("ij,njd,kj->ndik", C, log_variance.exp(), C)
         pairs = (known[:, :, None] * known[:, None, :])[:, None]
         block = covariance * pairs + torch.diag_embed(1 - known)[:, None]
         each = 0.5 * spread + log(lambda_2)
-        part: Tensor = (each * known[..., None]).sum((1, 2)) - 0.5 * torch.logdet(block).sum(1)
-        return part
+        partial_kl: Tensor = (each * known[..., None]).sum((1, 2)) - 0.5 * torch.logdet(block).sum(
+            1
+        )
+        return partial_kl
 
     def abduct(self, x: Tensor) -> CausalLatents:
         return self.latents(self.posterior(x).mean)
@@ -234,21 +237,23 @@ class CausalVAE(LinearCausalModel[CausalLatents]):
         return self.latents(torch.randn(n, k, device=self.mean.device, dtype=self.mean.dtype))
 
     def values(self, latents: CausalLatents) -> Tensor:
-        """Means of z, which eq. 7 ties to the labels, unlike the mask layer's output."""
+        """Mean of each concept's latents z, which the prior (eq. 7) ties to the labels."""
         return latents.z.mean(-1)
 
-    def move(self, latents: CausalLatents, moved: Mapping[int, Tensor]) -> CausalLatents:
+    def propagate(
+        self, latents: CausalLatents, interventions: Mapping[int, Tensor]
+    ) -> CausalLatents:
         """Set concepts at the mask layer's input and output, then recompute descendants in causal order.
 
-        The d latents of a concept are shifted by the same amount, so setting a concept to the value it
-        has changes nothing. Non-descendants are unchanged, bit for bit.
+        The d latents of a concept are shifted by the same amount, so setting a concept to its old value
+        changes nothing. Non-descendants are unchanged, bit for bit.
         """
         A = self.scm.A
         z, z_hat = list(latents.z.unbind(1)), list(latents.z_hat.unbind(1))
-        for i, value in moved.items():
+        for i, value in interventions.items():
             change = (value - latents.z[:, i].mean(-1))[:, None]
             z[i], z_hat[i] = z[i] + change, z_hat[i] + change
-        for i in self.affected_by(moved):
+        for i in self.affected_by(interventions):
             now = torch.stack(z, dim=1)
             z[i] = torch.einsum("j,njd->nd", A[:, i], now) + latents.epsilon[:, i]
             z_hat[i] = self.mask.effect(i, now, A) + latents.epsilon[:, i]

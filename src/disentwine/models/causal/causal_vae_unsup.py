@@ -16,24 +16,24 @@ from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.vae.vae import LatentModel
 from disentwine.nn.concept_layers import LinearSCM, acyclicity
 from disentwine.nn.encoders import ImageShape, Likelihood, Network
-from disentwine.nn.images import accepts_images
+from disentwine.nn.images import accepts_images, as_latents, check_count
 
 
 class UnsupervisedCausalVAE(LatentModel):
     r"""$\epsilon = h(x) + \zeta$, $z = (I - A^T)^{-1} \epsilon$ (eq. 1), $x = f(z) + \xi$; minimise
     $-\mathrm{ELBO} + \alpha H(A)$: CausalVAE without its mask layer and its labels (section 6.1).
 
-    All of A is learnt, from zero. No concept has a name, so none can be set: the paper shows by this
-    baseline that labels are needed.
+    All entries of A are learnt, from 0. Concepts are unnamed, so there are no interventions; it is the
+    paper's baseline without labels.
 
     Reference: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
     M. Yang et al., 2021, eqs 1, 13 and table 1.
 
     Arguments:
-        image_shape, factors: `for_data` reads them from the data set; of its labels only their number
-            is used.
+        image_shape, factors: `for_data` reads them from the data set; `factors` is the number of factors,
+            whose labels are not used.
         concept_count: k; by default the number of factors.
-        dimensions: d, latents a concept.
+        dimensions: d, latents per concept.
         alpha: weight of the acyclicity H(A) (eq. 13).
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
@@ -59,7 +59,9 @@ class UnsupervisedCausalVAE(LatentModel):
     ) -> None:
         k = concept_count or factors
         if k == 0:
-            raise UsageError("concept_count: the data set has no factors to count; give a number")
+            raise UsageError(
+                "concept_count: the data set has no factors; give the number of concepts"
+            )
         super().__init__(
             image_shape=image_shape, latent=k * dimensions, network=network, likelihood=likelihood
         )
@@ -76,7 +78,7 @@ class UnsupervisedCausalVAE(LatentModel):
         return {"image_shape": dataset.image_shape, "factors": len(dataset.names)}
 
     def log_scalars(self) -> dict[str, float]:
-        """The current entries of A; concepts have numbers for names."""
+        """The current entries of A; concepts are named z0, z1 and so on."""
         return self.scm.named_weights([f"z{i}" for i in range(len(self.scm.edges))])
 
     def causal_layer(self, epsilon: Tensor) -> Tensor:
@@ -89,7 +91,7 @@ class UnsupervisedCausalVAE(LatentModel):
         return super().reconstruction_log_likelihood(x, self.causal_layer(z).flatten(1))
 
     def loss(self, batch: Batch) -> Losses:
-        """The negative evidence lower bound in nats, and the acyclicity of A; labels are ignored."""
+        """The negative ELBO in nats, and the acyclicity of A; labels are ignored."""
         q = self.posterior(batch.x)
         terms = {
             "reconstruction": -self.reconstruction_log_likelihood(batch.x, q.sample()),
@@ -105,17 +107,24 @@ class UnsupervisedCausalVAE(LatentModel):
 
     @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
-        """Each image decoded from its posterior mean, in the form it was given."""
+        """Reconstruction of each image from its posterior mean, in the format of the input."""
         return super().decode(self.causal_layer(self.posterior(x).mean).flatten(1))
 
     @torch.no_grad()
     def sample(self, n: int) -> Tensor:
         """Images decoded from samples of the prior over exogenous variables."""
+        check_count(n)
         weight = next(self.parameters())
         epsilon = torch.randn(n, self.latent, device=weight.device, dtype=weight.dtype)
         return super().decode(self.causal_layer(epsilon).flatten(1))
 
     @torch.no_grad()
-    def decode(self, codes: Tensor) -> Tensor:
-        """Images of concepts (n, k); all d latents of a concept have the given value."""
-        return super().decode(codes.repeat_interleave(self.dimensions, dim=1))
+    def decode(self, latents: Any) -> Tensor:
+        """Images decoded from concepts (n, k), as from `represent`.
+
+        Arguments:
+            latents: (n, k), an array or a tensor; all d latents of a concept have the given value.
+        """
+        like = next(self.parameters())
+        z = as_latents(latents, width=len(self.scm.edges), like=like)
+        return super().decode(z.repeat_interleave(self.dimensions, dim=1))

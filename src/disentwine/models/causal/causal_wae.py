@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from disentwine.causal.concepts import ConceptSpec, complete_labels
-from disentwine.causal.constraints import NOTHING, Knowledge
+from disentwine.causal.constraints import NO_KNOWLEDGE, Knowledge
 from disentwine.causal.graph import Graph
 from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.dataset import Dataset
@@ -34,7 +34,7 @@ from disentwine.nn.concept_layers import (
     LabelPrediction,
     LinearSCM,
     MaskLayer,
-    hide_rows,
+    drop_labels,
 )
 from disentwine.nn.encoders import DECODERS, ImageShape, Network
 from disentwine.nn.inversion import OverBackground, leaky, smallest_singular_values
@@ -55,15 +55,15 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     $\hat x = g_3(z_2)$ with an injective $g_3$; minimise $\mathbb{E}\,\|x - \hat x\|^2 + \lambda_1
     D(f_\# P_{XU} \,\|\, \mathcal{N}(0, I)) + \lambda_2 H(f(X, U), U)$ (eq. 8), with A under eqs 2 to 4.
 
-    H is the Hilbert-Schmidt independence criterion: the information of labels reaches the image through
+    H is the Hilbert-Schmidt independence criterion: information about labels reaches the image through
     $g_1$ and the graph, all other information through $\epsilon$. $g_1$ and the mask layer $g_2$ have one
-    small network a concept; $g_3$ has leaky rectifiers, and its logits are added to those of the median
-    image. Labels that are not given are predicted from the image: always after training, and for a part
-    of the images during training.
+    small network per concept. $g_3$ has leaky ReLUs, and its logits are added to those of the median
+    image. Labels are predicted from the image after training, and for a part of the images during
+    training.
 
     In the formula a root concept is decoded through its effects only, since $g_1(u_i)$ does not pass the
-    mask layer. Here it is decoded itself as well, unless `decode_roots` is off. A concept without causes
-    and effects always is, since it reaches the image in no other way.
+    mask layer. Here it is also decoded itself, unless `decode_roots` is off. A concept without causes and
+    effects is always decoded itself.
 
     Reference: Causal Representation Learning via WAE, Y. Noh, H. Lee and S. Jung, 2022.
 
@@ -71,19 +71,19 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         image_shape, concept_spec, graph: `for_data` reads them from the data set; the graph is learnt
             from its training labels.
         divergence: D, "mmd", or "gan" with a discriminator of latents.
-        dimensions: d, latents a concept.
-        lambda_1: weight of D beside squared errors summed over pixels.
+        dimensions: d, latents per concept.
+        lambda_1: weight of D, relative to squared errors summed over pixels.
         lambda_2: weight of H.
-        lambda_u: weight of the squared error of labels that are predicted from images.
+        lambda_u: weight of the squared error of predicted labels.
         graph_loss: weights of $\|u - A^T u\|^2$ (eq. 2), of the acyclicity of A (eq. 3) and of
             $\|z_1 - g_2(A^T z_1)\|^2$ (eq. 4).
-        label_dropout: share of training images whose labels are predicted although they are known.
-        decode_roots: decode root concepts from their own latents as well; off is the paper's formula.
+        label_dropout: share of training images whose labels are hidden from the encoder.
+        decode_roots: also decode root concepts from their own latents; False is the paper's formula.
         edges: the true graph, if it is known: (cause, effect) pairs.
         knowledge: prior knowledge of the graph.
         network: "compact", "normed", "standard" or "mlp".
-        discriminator_units: of each of the discriminator's four hidden layers.
-        discriminator_learning_rate: of the discriminator's Adam.
+        discriminator_units: width of the four hidden layers of the discriminator.
+        discriminator_learning_rate: learning rate of the discriminator.
 
     >>> from disentwine.data import Pendulum
     >>> pendulum = Pendulum(size=32)
@@ -114,7 +114,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         label_dropout: Share = 0.5,
         decode_roots: bool = True,
         edges: Edges | None = None,
-        knowledge: Knowledge = NOTHING,
+        knowledge: Knowledge = NO_KNOWLEDGE,
         network: Network = "compact",
         discriminator_units: Count = 512,
         discriminator_learning_rate: Positive = 5e-4,
@@ -138,14 +138,14 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         self.g_2 = MaskLayer(self.scm.edges, dimensions=dimensions)
         over = OverBackground(image_shape)
         self.g_3 = nn.Sequential(*leaky(DECODERS[network](latent, image_shape)), over)
-        # Labels pass many layers: torch's default initialisation would make their effect faint.
+        # With torch's default initialisation, the effect of labels would vanish over the many layers.
         for layer in (*self.g_2.modules(), *self.g_3):
             if isinstance(layer, nn.Linear):
                 nn.init.kaiming_normal_(layer.weight)
         self.labels = LabelBuffer(k)
         caused, causing = self.scm.edges.any(dim=0), self.scm.edges.any(dim=1)
         self.caused = caused.tolist()
-        self.shown = (~caused if decode_roots else ~(caused | causing)).tolist()
+        self.is_decoded = (~caused if decode_roots else ~(caused | causing)).tolist()
         self.discriminator: nn.Module | None = None
         if divergence == "gan":
             self.discriminator = latent_discriminator(latent, discriminator_units)
@@ -155,7 +155,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
 
     def initialise_from(self, dataset: Dataset) -> None:
         with torch.no_grad():
-            # With squared errors, a grey initial image leaves no gradient for thin lines.
+            # With squared errors, thin lines have almost no gradient if the initial image is grey.
             self.g_3[-1].background.copy_(median_image_logits(dataset))  # type: ignore[operator]
         complete = complete_labels(dataset)
         if len(complete):
@@ -164,27 +164,27 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     def latents(self, epsilon: Tensor, u: Tensor) -> WAELatents:
         """Apply the causal layer and the mask layer to flat exogenous variables and concepts (n, k)."""
         epsilon = self.by_concept(epsilon)
-        codes = self.g_1(u)
-        z_1 = self.scm(epsilon) + codes
-        shown = codes.new_tensor(self.shown)[:, None] * codes
-        return WAELatents(epsilon, u, z_1, self.g_2(z_1, self.scm.A) + epsilon + shown)
+        embeddings = self.g_1(u)
+        z_1 = self.scm(epsilon) + embeddings
+        decoded = embeddings.new_tensor(self.is_decoded)[:, None] * embeddings
+        return WAELatents(epsilon, u, z_1, self.g_2(z_1, self.scm.A) + epsilon + decoded)
 
-    def _read(self, batch: Batch) -> LabelPrediction:
-        """$f(x, u)$, with some of the labels hidden."""
+    def _predict_labels(self, batch: Batch) -> LabelPrediction:
+        """$f(x, u)$ with label dropout."""
         u, known = self.labels_of(batch)
-        found: LabelPrediction = self.f(batch.x, u, hide_rows(known, self.label_dropout))
+        found: LabelPrediction = self.f(batch.x, u, drop_labels(known, self.label_dropout))
         return found
 
     def loss(self, batch: Batch) -> Losses:
-        """Every term of eq. 8 and of eqs 2 to 4, and the error of predicted labels."""
+        """The terms of eq. 8 and of eqs 2 to 4, and the error of predicted labels."""
         u, known = self.labels_of(batch)
-        found = self._read(batch)
-        latents = self.latents(found.code, found.u)
+        found = self._predict_labels(batch)
+        latents = self.latents(found.epsilon, found.u)
         difference = batch.x - self.g_3(latents.z_2.flatten(1))
         terms = {
             "reconstruction": difference.square().flatten(1).sum(1),
-            "divergence": divergence_from_prior(found.code, self.discriminator),
-            "independence": hsic(found.code, torch.where(known > 0, u, found.u.detach())),
+            "divergence": divergence_from_prior(found.epsilon, self.discriminator),
+            "independence": hsic(found.epsilon, torch.where(known > 0, u, found.u.detach())),
             "labels": ((found.predicted - u) * known).square().sum(1),
             **self.graph_terms(latents.z_1, u, known, mask=self.g_2),
         }
@@ -200,14 +200,18 @@ class CausalWAE(LinearCausalModel[WAELatents]):
         """Cross-entropy of the discriminator between samples of the prior and latents."""
         assert self.discriminator is not None
         return Losses(
-            {"cross_entropy": prior_discriminator_loss(self._read(batch).code, self.discriminator)}
+            {
+                "cross_entropy": prior_discriminator_loss(
+                    self._predict_labels(batch).epsilon, self.discriminator
+                )
+            }
         )
 
     @torch.no_grad()
     def exogenous(self, x: Tensor, u: Tensor) -> Tensor:
-        r"""$f(x, u)$ of images and their labels in their own units, (n, k d)."""
-        code: Tensor = self.f(x, self.standardise(u), u.isfinite()).code
-        return code
+        r"""$f(x, u)$ (n, k d) of images and labels in their own units."""
+        epsilon: Tensor = self.f(x, self.standardise(u), u.isfinite()).epsilon
+        return epsilon
 
     @torch.no_grad()
     def injectivity(self, x: Tensor) -> Tensor:
@@ -216,7 +220,7 @@ class CausalWAE(LinearCausalModel[WAELatents]):
 
     def abduct(self, x: Tensor) -> WAELatents:
         found = self.f(x)
-        return self.latents(found.code, found.u)
+        return self.latents(found.epsilon, found.u)
 
     def prior(self, n: int) -> WAELatents:
         r"""Samples of $P_\epsilon \otimes P_U$, with labels of training images."""
@@ -227,21 +231,21 @@ class CausalWAE(LinearCausalModel[WAELatents]):
     def values(self, latents: WAELatents) -> Tensor:
         return latents.u
 
-    def move(self, latents: WAELatents, moved: Mapping[int, Tensor]) -> WAELatents:
+    def propagate(self, latents: WAELatents, interventions: Mapping[int, Tensor]) -> WAELatents:
         r"""Set concepts at the mask layer's input and output, then recompute descendants in causal order.
 
-        The input of a concept changes by the change of its $g_1$. Its output changes likewise only where
-        $g_1$ or the mask layer leads there: a root has $\epsilon$ alone, which labels do not affect.
-        Descendants change by the change of the mask layer's output, their values according to eq. 2.
+        The input of a concept changes by the change of its $g_1$. Its output changes by the same amount
+        unless it is $\epsilon$ alone, as for a root with `decode_roots` off. The latents of descendants
+        change by the change of the mask layer's output, their values by eq. 2.
         """
         A = self.scm.A
         u, z_1, z_2 = (list(part.unbind(1)) for part in latents[1:])
-        for i, value in moved.items():
-            change = self.g_1.code(i, value) - self.g_1.code(i, u[i])
+        for i, value in interventions.items():
+            change = self.g_1.embed(i, value) - self.g_1.embed(i, u[i])
             u[i], z_1[i] = value, z_1[i] + change
-            if self.caused[i] or self.shown[i]:
+            if self.caused[i] or self.is_decoded[i]:
                 z_2[i] = z_2[i] + change
-        for i in self.affected_by(moved):
+        for i in self.affected_by(interventions):
             now = torch.stack(z_1, dim=1)
             change = self.g_2.effect(i, now, A) - self.g_2.effect(i, latents.z_1, A)
             u[i] = u[i] + (torch.stack(u, dim=1) - latents.u) @ A[:, i]

@@ -15,7 +15,7 @@ from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, Positive, Share
 from disentwine.losses.elbo import kl_to_standard_normal
 from disentwine.models.causal.base import CausalModel
-from disentwine.nn.concept_layers import LabelBuffer, LabelledEncoder, hide_rows
+from disentwine.nn.concept_layers import LabelBuffer, LabelledEncoder, drop_labels
 from disentwine.nn.encoders import ImageShape, Likelihood, Network, PixelDecoder
 
 
@@ -24,8 +24,9 @@ class ConditionVAE(CausalModel[Tensor]):
     - D_{KL}(q(z|x,u) \,\|\, p(z|u))$ with $p(z_i|u_i) = \mathcal{N}(u_i, \lambda_2^2)$ (eq. 7): CausalVAE
     without its causal layer and its mask layer.
 
-    Its graph has no edges, so an intervention changes no other concept. The encoder gets the labels of
-    only a part of the training images. The prior of a missing label is $\mathcal{N}(0, 1)$.
+    Its graph has no edges, so an intervention changes no other concept. Labels are dropped from the input
+    of the encoder for a part of the training images. The prior of a missing label is
+    $\mathcal{N}(0, 1)$.
 
     References: CausalVAE: Disentangled Representation Learning via Neural Structural Causal Models,
     M. Yang et al., 2021, section 6.1; Learning Structured Output Representation using Deep
@@ -33,8 +34,8 @@ class ConditionVAE(CausalModel[Tensor]):
 
     Arguments:
         image_shape, concept_spec: `for_data` reads them from the data set.
-        dimensions: d, latents a concept.
-        label_std: $\lambda_2$, 1 in the paper; with a smaller one concepts follow the labels more
+        dimensions: d, latents per concept.
+        label_std: $\lambda_2$, 1 in the paper; with smaller values, concepts follow the labels more
             closely.
         label_dropout: share of training images whose labels are hidden from the encoder.
         network: "compact", "normed", "standard" or "mlp".
@@ -85,16 +86,14 @@ class ConditionVAE(CausalModel[Tensor]):
             self.labels.fill(self.standardise(torch.from_numpy(complete)))
 
     def loss(self, batch: Batch) -> Losses:
-        """The negative evidence lower bound, in nats."""
+        """The negative ELBO in nats."""
         u, known = self.labels_of(batch)
-        q = self.h(batch.x, u, hide_rows(known, self.label_dropout))
-        # A missing label is 0 once standardised, and its prior the standard normal one.
-        deviation = 1 + (self.label_std - 1) * known
-        u, deviation = (
-            values.repeat_interleave(self.dimensions, dim=1) for values in (u, deviation)
-        )
-        from_label = (q.mean - u) / deviation
-        log_variance = q.log_variance - 2 * deviation.log()
+        q = self.h(batch.x, u, drop_labels(known, self.label_dropout))
+        # Standardised missing labels are 0, and their prior is a standard normal.
+        std = 1 + (self.label_std - 1) * known
+        u, std = (values.repeat_interleave(self.dimensions, dim=1) for values in (u, std))
+        from_label = (q.mean - u) / std
+        log_variance = q.log_variance - 2 * std.log()
         return Losses(
             {
                 "reconstruction": -self.f.log_likelihood(batch.x, q.sample()),
@@ -114,10 +113,10 @@ class ConditionVAE(CausalModel[Tensor]):
     def values(self, latents: Tensor) -> Tensor:
         return latents.mean(-1)
 
-    def move(self, latents: Tensor, moved: Mapping[int, Tensor]) -> Tensor:
+    def propagate(self, latents: Tensor, interventions: Mapping[int, Tensor]) -> Tensor:
         """Shift the d latents of each concept that is set; all others are unchanged."""
         z = latents.clone()
-        for i, value in moved.items():
+        for i, value in interventions.items():
             z[:, i] += (value - latents[:, i].mean(-1))[:, None]
         return z
 

@@ -1,4 +1,4 @@
-"""Base of causal models with nonlinear mechanisms and a layered decoder."""
+"""Base class of causal models with nonlinear mechanisms and a layered decoder."""
 
 from __future__ import annotations
 
@@ -30,44 +30,44 @@ from disentwine.nn.mechanisms import (
     image_seeded_uniform,
 )
 
-IMAGES = 500
+MEDIAN_IMAGES = 500
 
 
 def median_image_logits(dataset: Dataset) -> Tensor:
-    """Logits (channels, height, width) of each pixel's median over some training images.
+    """Logits (channels, height, width) of each pixel's median over a sample of training images.
 
     >>> from disentwine.data import Pendulum
     >>> median_image_logits(Pendulum(size=32)).shape
     torch.Size([3, 32, 32])
     """
-    some = np.random.default_rng(0).permutation(dataset.split["train"])[:IMAGES]
-    median = torch.from_numpy(np.median(dataset.images[some], axis=0) / 255).permute(2, 0, 1)
+    indices = np.random.default_rng(0).permutation(dataset.split["train"])[:MEDIAN_IMAGES]
+    median = torch.from_numpy(np.median(dataset.images[indices], axis=0) / 255).permute(2, 0, 1)
     return torch.logit(median.clamp(0.01, 0.99))
 
 
 FREQUENCIES = 1
-"""Fourier frequencies of causes; with more, mechanisms oscillate between few training values of a cause."""
+"""Fourier frequencies of causes; with more, mechanisms oscillate between the training values of a cause."""
 
-ERROR_PACE = 0.01
+ERROR_MOMENTUM = 0.01
 """Weight of one batch in running means of errors."""
 
 
 class LayeredModel(CausalModel[Tensor]):
-    r"""$z_i = f_i(z_{pa(i)}) + n_i$ with a network $f_i$ each, concepts z that follow the labels, and an
-    image in layers, each decoded from the few concepts that its pixels depend on.
+    r"""Mechanisms $z_i = f_i(z_{pa(i)}) + n_i$ with a network $f_i$ for each effect, concepts z supervised
+    by labels, and an image composed of layers, each decoded from the concepts that its pixels depend on.
 
-    For an effect of few values $f_i$ gives their probabilities, and an image keeps the quantile of its
-    own value under an intervention (see `CategoricalMechanism`).
+    For an effect with few values, $f_i$ predicts their probabilities, and interventions keep the quantile
+    of the effect (see `CategoricalMechanism`).
 
-    A subclass adds the encoder and its `loss`.
+    Subclasses add the encoder and the loss.
 
     Arguments:
-        image_shape, concept_spec, graph, composition: as the data set decides them.
-        label_std: s, the standard deviation of a concept around its label, in those of the label.
-        teacher_forcing: share of the training images that are decoded from labels, not from latents.
-        edges, knowledge: as given for the graph.
-        network: of the encoder.
-        encoder: features of images from which concepts are inferred.
+        image_shape, concept_spec, graph, composition: read from the data set.
+        label_std: s, standard deviation of the prior around the label, in units of that of the label.
+        teacher_forcing: share of training images that are decoded from labels, not from latents.
+        edges, knowledge: options of causal discovery.
+        network: name of the encoder's network.
+        encoder: the encoder.
         joint: component decoders of groups of several concepts, see `LayeredDecoder`.
     """
 
@@ -110,30 +110,30 @@ class LayeredModel(CausalModel[Tensor]):
             for i, name in enumerate(graph.names)
             if graph.parents(name)
         }
-        # Composition of early versions has no discrete values.
+        # Compositions of early versions have no discrete values.
         values = composition.discrete_values
-        few = {i: values[i] for i in self.causes if values and values[i]}
-        self.few = tuple(few)
+        categorical = {i: values[i] for i in self.causes if values and values[i]}
+        self.categorical = tuple(categorical)
         self.order = [graph.names.index(name) for name in graph.order]
         self.mechanisms = nn.ModuleDict(
             {
                 str(i): perceptron([len(causes) * (1 + 2 * FREQUENCIES), 128, 128, outputs])
                 for i, causes in self.causes.items()
-                for outputs in [len(few[i]) - 1 if i in few else 1]
+                for outputs in [len(categorical[i]) - 1 if i in categorical else 1]
             }
         )
         self.noise = nn.ModuleDict(
             {
                 str(i): CategoricalMechanism(
-                    ((torch.tensor(few[i]) - self.mean[i]) / self.scale[i]).tolist()
+                    ((torch.tensor(categorical[i]) - self.mean[i]) / self.scale[i]).tolist()
                 )
-                if i in few
-                else GaussianMixture(least=label_std)
+                if i in categorical
+                else GaussianMixture(min_std=label_std)
                 for i in self.causes
             }
         )
 
-        # The constant of a mechanism is not identified beside that of its noise but for the noise's mean.
+        # Constants of mechanism and noise are not identified separately; this is the running noise mean.
         self.register_buffer("noise_mean", torch.zeros(len(graph.names)))
         # Running mean squared errors of the encoder and of the mechanisms against labels.
         self.register_buffer("encoder_error", torch.ones(len(graph.names)))
@@ -147,7 +147,7 @@ class LayeredModel(CausalModel[Tensor]):
     def _arguments_and_masks(
         cls, dataset: Dataset, options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], Tensor]:
-        """The arguments that the data set decides, and the mask of each group."""
+        """The arguments in `fixed_by_data`, and the mask of each group."""
         fixed = super().data_arguments(dataset, options)
         composition, group_masks = learn_composition(dataset, fixed["graph"])
         return fixed | {"composition": composition}, group_masks
@@ -171,28 +171,28 @@ class LayeredModel(CausalModel[Tensor]):
 
     def mechanism(self, i: int, z: Tensor) -> Tensor:
         """The mean (n,) of a concept given its causes."""
-        f, noise = self._of_causes(i, z), self.noise[str(i)]
+        f, noise = self._mechanism_output(i, z), self.noise[str(i)]
         return (
             noise.mean(f)
             if isinstance(noise, CategoricalMechanism)
             else f[:, 0] + self.noise_mean[i]
         )
 
-    def _of_causes(self, i: int, z: Tensor) -> Tensor:
-        """$f_i$ of a concept's causes: logits of a `CategoricalMechanism`, or (n, 1) up to a constant,
-        which the density of the noise includes."""
+    def _mechanism_output(self, i: int, z: Tensor) -> Tensor:
+        """$f_i$ of a concept's causes: logits of a `CategoricalMechanism`, or (n, 1), without the mean of
+        the noise."""
         f: Tensor = self.mechanisms[str(i)](fourier_features(z[:, self.causes[i]], FREQUENCIES))
         return f
 
     def _log_likelihood(self, i: int, u: Tensor) -> Tensor:
         """Log-likelihood (n,) of the labels of an effect given those of its causes."""
-        f, noise = self._of_causes(i, u), self.noise[str(i)]
+        f, noise = self._mechanism_output(i, u), self.noise[str(i)]
         if isinstance(noise, CategoricalMechanism):
             return noise.log_probability(u[:, i], f)
         return cast(GaussianMixture, noise).log_density(u[:, i] - f[:, 0])
 
     def labels_to_decode(self, u: Tensor, labelled: Tensor) -> tuple[Tensor, Tensor]:
-        """A mask (n, 1) of the images that are decoded from labels, and those labels (n, k) with noise.
+        """Teacher forcing: mask (n, 1) of images to decode from labels, and labels (n, k) with noise.
 
         Arguments:
             u: (n, k) standardised labels.
@@ -202,45 +202,45 @@ class LayeredModel(CausalModel[Tensor]):
         return labelled[:, None] & chosen, u + self.label_std * torch.randn_like(u)
 
     def mechanism_terms(self, u: Tensor, labelled: Tensor) -> dict[str, Tensor]:
-        r"""$-\sum_i \log p_i(u_i - f_i(u_{pa(i)}))$ of labels, (n,), with a density $p_i$ learnt for each
-        mechanism's noise, and $-\log p_i(u_i | u_{pa(i)})$ of effects of few values; empty for a graph
-        without edges."""
+        r"""$-\sum_i \log p_i(u_i - f_i(u_{pa(i)}))$ of labels, (n,), with a learnt density $p_i$ of each
+        mechanism's noise, and $-\log p_i(u_i | u_{pa(i)})$ for categorical mechanisms; empty for a
+        graph without edges."""
         if not self.causes:
             return {}
-        unlikely = [-self._log_likelihood(i, u) for i in self.causes]
-        return {"mechanisms": torch.stack(unlikely).sum(0) * labelled}
+        negative_log_likelihoods = [-self._log_likelihood(i, u) for i in self.causes]
+        return {"mechanisms": torch.stack(negative_log_likelihoods).sum(0) * labelled}
 
     def abduct(self, x: Tensor) -> Tensor:
-        """Concepts (n, k), and for each effect of few values its place in the interval of quantiles of its
-        value. The image does not determine that place: it is sampled, with the image as the seed."""
-        return torch.cat([self.infer(x), image_seeded_uniform(x, len(self.few))], dim=1)
+        """Concepts (n, k), and for each categorical mechanism a uniform sample, which selects a quantile
+        among those of the value. It is not determined by the image, and sampled with the image as seed."""
+        return torch.cat([self.infer(x), image_seeded_uniform(x, len(self.categorical))], dim=1)
 
     def infer(self, x: Tensor) -> Tensor:
         """Concepts (n, k) of images, from the encoder and the mechanisms."""
         return self.merge(self.encode(x))
 
     def merge(self, z: Tensor) -> Tensor:
-        """Precision-weighted means (n, k) of each effect's encoding and of its mechanism.
+        """Precision-weighted means (n, k) of each effect's encoding and its mechanism's prediction.
 
-        Pixels round: the encoder finds the ends of a shadow to half a pixel, its causes determine them
-        exactly. An effect with much noise keeps its encoding.
+        The accuracy of the encoder is limited by the resolution of images. Effects with large noise keep
+        their encoding.
         """
         merged = list(z.unbind(1))
         for i in self.order:
             if i in self.causes:
-                caused = self.mechanism(i, torch.stack(merged, dim=1))
+                predicted = self.mechanism(i, torch.stack(merged, dim=1))
                 share = self.encoder_error[i] / (self.encoder_error[i] + self.mechanism_error[i])
-                merged[i] = torch.lerp(merged[i], caused, share)
+                merged[i] = torch.lerp(merged[i], predicted, share)
         return torch.stack(merged, dim=1)
 
     def noise_of(self, z: Tensor) -> Tensor:
         """Noise (n, k) of concepts: $n_i = z_i - f_i(z_{pa(i)})$; $n_i = z_i$ for a root."""
-        own = list(z.unbind(1))
+        noise = list(z.unbind(1))
         for i in self.causes:
-            own[i] = z[:, i] - self.mechanism(i, z)
-        return torch.stack(own, dim=1)
+            noise[i] = z[:, i] - self.mechanism(i, z)
+        return torch.stack(noise, dim=1)
 
-    def caused_by(self, noise: Tensor) -> Tensor:
+    def concepts_of_noise(self, noise: Tensor) -> Tensor:
         """Concepts (n, k) from noise: the inverse of `noise_of`."""
         z = list(noise.unbind(1))
         for i in self.order:
@@ -250,45 +250,48 @@ class LayeredModel(CausalModel[Tensor]):
 
     @torch.no_grad()
     def update_errors(self, z: Tensor, u: Tensor, labelled: Tensor) -> None:
-        """Update running means of both errors and of noise, over images with all labels."""
+        """Update the running means of both errors and of the noise, over images with all labels."""
         if not labelled.any():
             return
         z, u = z[labelled], u[labelled]
-        for i in self.causes.keys() - set(self.few):
-            self.noise_mean[i] += ERROR_PACE * (u[:, i] - self.mechanism(i, u)).mean()
+        for i in self.causes.keys() - set(self.categorical):
+            self.noise_mean[i] += ERROR_MOMENTUM * (u[:, i] - self.mechanism(i, u)).mean()
         merged = self.merge(z)
-        self.encoder_error.lerp_((z - u).square().mean(0), ERROR_PACE)
+        self.encoder_error.lerp_((z - u).square().mean(0), ERROR_MOMENTUM)
         for i in self.causes:
             error = (self.mechanism(i, merged) - u[:, i]).square().mean()
-            self.mechanism_error[i].lerp_(error, ERROR_PACE)
+            self.mechanism_error[i].lerp_(error, ERROR_MOMENTUM)
 
     def prior(self, n: int) -> Tensor:
-        """Labels of training images, with noise."""
+        """Latents sampled around labels of training images."""
         u = self.labels.sample(n)
-        uniform = torch.rand(n, len(self.few), device=u.device)
+        uniform = torch.rand(n, len(self.categorical), device=u.device)
         return torch.cat([u + self.label_std * torch.randn_like(u), uniform], dim=1)
 
     def values(self, latents: Tensor) -> Tensor:
         return latents[:, : len(self.mean)]
 
-    def move(self, latents: Tensor, moved: Mapping[int, Tensor]) -> Tensor:
-        """Effects keep their noise: $z_i' = f_i(z_{pa}') + (z_i - f_i(z_{pa}))$, or their quantile if they
-        have few values."""
-        now = list(latents.unbind(1))
-        for i, value in moved.items():
-            now[i] = value
-        for i in self.affected_by(moved):
-            now[i] = self._counterfactual_effect(i, latents, torch.stack(now, dim=1))
-        return torch.stack(now, dim=1)
+    def propagate(self, latents: Tensor, interventions: Mapping[int, Tensor]) -> Tensor:
+        """Effects keep their noise: $z_i' = f_i(z_{pa}') + (z_i - f_i(z_{pa}))$, or their quantile for
+        categorical mechanisms."""
+        after = list(latents.unbind(1))
+        for i, value in interventions.items():
+            after[i] = value
+        for i in self.affected_by(interventions):
+            after[i] = self._counterfactual_effect(i, latents, torch.stack(after, dim=1))
+        return torch.stack(after, dim=1)
 
-    def _counterfactual_effect(self, i: int, before: Tensor, now: Tensor) -> Tensor:
-        """An effect (n,) under its causes now, with its noise or quantile before."""
+    def _counterfactual_effect(self, i: int, before: Tensor, after: Tensor) -> Tensor:
+        """Counterfactual effect (n,) given the causes in `after`, with the factual noise or quantile."""
         noise = self.noise[str(i)]
         if not isinstance(noise, CategoricalMechanism):
-            return before[:, i] + (self.mechanism(i, now) - self.mechanism(i, before))
-        uniform = before[:, len(self.mean) + self.few.index(i)]
+            return before[:, i] + (self.mechanism(i, after) - self.mechanism(i, before))
+        uniform = before[:, len(self.mean) + self.categorical.index(i)]
         return noise.counterfactual(
-            before[:, i], self._of_causes(i, before), self._of_causes(i, now), uniform
+            before[:, i],
+            self._mechanism_output(i, before),
+            self._mechanism_output(i, after),
+            uniform,
         )
 
     def decode_latents(self, latents: Tensor) -> Tensor:

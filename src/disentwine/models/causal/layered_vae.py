@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from disentwine.causal.concepts import ConceptSpec
-from disentwine.causal.constraints import NOTHING, Knowledge
+from disentwine.causal.constraints import NO_KNOWLEDGE, Knowledge
 from disentwine.causal.graph import Graph
 from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Positive, Probability
@@ -22,32 +22,31 @@ from disentwine.nn.encoders import ENCODERS, DiagonalGaussian, ImageShape, Netwo
 from disentwine.nn.inversion import least_squares
 
 Abduction = Literal["encoder", "least-squares"]
-FITTED_IN = 3
-"""Steps of least squares; further steps change no pixel visibly."""
+ITERATIONS = 3
+"""Number of least-squares steps; further steps change no pixel visibly."""
 
 PRIOR_WIDTH = 3.0
-"""Width of the prior of least squares around the encoding, in standard deviations of the encoder's error."""
+"""Standard deviation of the least-squares prior around the encoding, in units of the encoder's error."""
 
 
 class LayeredCausalVAE(LayeredModel):
-    r"""$z_i = f_i(z_{pa(i)}) + n_i$ with a network $f_i$ each, $q(z|x)$ with the prior
-    $\mathcal{N}(u_i, s^2)$ around the labels with a small s, and an image in layers, each decoded from
-    the few concepts that its pixels depend on.
+    r"""CausalVAE with mechanisms $z_i = f_i(z_{pa(i)}) + n_i$ with a network $f_i$ for each effect,
+    $q(z|x)$ with the prior $\mathcal{N}(u_i, s^2)$ around the labels with a small s, and an image composed
+    of layers, each decoded from the concepts that its pixels depend on.
 
-    The paper's linear causal layer cannot model a shadow, and its joint decoder cannot decode an effect
-    that contradicts its causes. A layer of its own can, since no other concept is its input. The groups
-    of concepts are learnt from the images (see `models.causal.pixel_attribution`).
+    The paper's linear causal layer cannot model a shadow, and its joint decoder cannot decode effects that
+    contradict their causes. A separate layer can, as it has no other concept as input. The groups of
+    concepts are learnt from the images (see `models.causal.pixel_attribution`).
 
     Arguments:
-        image_shape, concept_spec, graph, composition: `for_data` reads them from the data set; the
-            graph, the groups of concepts, the part of the image of each group and the values of effects
-            that have few are learnt from its training split.
-        label_std: s, the standard deviation of a concept around its label, in those of the label.
+        image_shape, concept_spec, graph, composition: `for_data` reads them from the data set; graph and
+            composition are learnt from its training images.
+        label_std: s, standard deviation of the prior around the label, in units of that of the label.
         teacher_forcing: share of the labelled training images that are decoded from labels, not from
             latents.
         abduction: how concepts are inferred from an image: by the "encoder", or by "least-squares"
-            between the image and its reconstruction, starting from the encoding. The latter is more
-            accurate, above all for causes, and far slower. Training does not depend on it.
+            between the image and its reconstruction, starting from the encoding, which is more accurate,
+            especially for causes, and much slower. Training does not depend on it.
         edges: the true graph, if it is known: (cause, effect) pairs.
         knowledge: prior knowledge of the graph.
         network: the encoder, "compact", "normed", "standard" or "mlp".
@@ -69,7 +68,7 @@ class LayeredCausalVAE(LayeredModel):
         teacher_forcing: Probability = 1.0,
         abduction: Abduction = "encoder",
         edges: Edges | None = None,
-        knowledge: Knowledge = NOTHING,
+        knowledge: Knowledge = NO_KNOWLEDGE,
         network: Network = "compact",
     ) -> None:
         super().__init__(
@@ -98,34 +97,34 @@ class LayeredCausalVAE(LayeredModel):
 
     def infer(self, x: Tensor) -> Tensor:
         if self.abduction not in get_args(Abduction):
-            choices = " or ".join(repr(way) for way in get_args(Abduction))
+            choices = " or ".join(repr(method) for method in get_args(Abduction))
             raise UsageError(f"abduction={self.abduction!r}: choose {choices}")
         z = super().infer(x)
-        return z if self.abduction == "encoder" else self._fitted(x, z)
+        return z if self.abduction == "encoder" else self._least_squares(x, z)
 
     @torch.no_grad()
-    def _fitted(self, x: Tensor, z: Tensor) -> Tensor:
+    def _least_squares(self, x: Tensor, z: Tensor) -> Tensor:
         r"""$\arg\max_n p(x|z(n))\,p(n)$ near concepts z (n, k), with $z_i = f_i(z_{pa(i)}) + n_i$.
 
-        So an effect that its causes determine informs about them: the reach of a jet about the height
-        of the water between two pixels. The prior variance of noise is that among labels.
+        Effects that are determined by their causes therefore improve the estimates of the causes. The
+        prior variance of the noise is that of the labels.
         """
         error = PRIOR_WIDTH**2 * self.encoder_error
-        of_labels = self.noise_of(self.labels.rows).square().mean(0)
-        kept = of_labels / (of_labels + error)
-        return self.caused_by(
+        noise_variance = self.noise_of(self.labels.rows).square().mean(0)
+        shrinkage = noise_variance / (noise_variance + error)
+        return self.concepts_of_noise(
             least_squares(
                 lambda n: (
-                    (x - self.decode_latents(self.caused_by(n))) / self.log_scale.exp()
+                    (x - self.decode_latents(self.concepts_of_noise(n))) / self.log_scale.exp()
                 ).flatten(1),
-                kept * self.noise_of(z),
-                spread=(kept * error).sqrt(),
-                iterations=FITTED_IN,
+                shrinkage * self.noise_of(z),
+                spread=(shrinkage * error).sqrt(),
+                iterations=ITERATIONS,
             )
         )
 
     def loss(self, batch: Batch) -> Losses:
-        """Reconstruction, KL divergence from the prior around labels, and likelihood of the mechanisms."""
+        """Reconstruction, KL divergence from the prior around labels, and mechanism likelihood."""
         u, known = self.labels_of(batch)
         q = self.posterior(batch.x)
         labelled = known.all(dim=1)
@@ -137,12 +136,12 @@ class LayeredCausalVAE(LayeredModel):
         if self.training:
             self.update_errors(q.mean.detach(), u, labelled)
         s = self.label_std
-        tied = kl_to_standard_normal((q.mean - u) / s, q.log_variance - 2 * np.log(s))
-        free = kl_to_standard_normal(q.mean, q.log_variance)
+        kl_known = kl_to_standard_normal((q.mean - u) / s, q.log_variance - 2 * np.log(s))
+        kl_missing = kl_to_standard_normal(q.mean, q.log_variance)
         return Losses(
             {
                 "reconstruction": -log_likelihood,
-                "kl": (known * tied + (1 - known) * free).sum(1),
+                "kl": (known * kl_known + (1 - known) * kl_missing).sum(1),
                 **self.mechanism_terms(u, labelled),
             }
         )

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from disentwine.causal.concepts import ConceptSpec
-from disentwine.causal.constraints import NOTHING, Knowledge
+from disentwine.causal.constraints import NO_KNOWLEDGE, Knowledge
 from disentwine.causal.graph import Graph
 from disentwine.core.capabilities import DiscriminatorTraining
 from disentwine.core.model import Batch, ForData, Losses
@@ -33,9 +33,8 @@ class LayeredCausalWAE(LayeredModel):
     $\mathbb{E}\,\|x - \hat x\|^2 + \lambda_1 D(\epsilon \,\|\, \mathcal{N}(0, I)) + \lambda_2
     H(\epsilon, U)$, plus $\tfrac12 \|\epsilon\|^2$ and the negative log-likelihood of the mechanisms.
 
-    So $\epsilon$ is small, normal, and independent of the labels. Layers and mechanisms are those of
-    `LayeredCausalVAE`, which explains their advantage over the papers' linear causal layer and joint
-    decoder.
+    The terms make $\epsilon$ small, normal, and independent of the labels. Layers and mechanisms are those
+    of `LayeredCausalVAE`.
 
     Reference: Causal Representation Learning via WAE, Y. Noh, H. Lee and S. Jung, 2022.
 
@@ -43,15 +42,15 @@ class LayeredCausalWAE(LayeredModel):
         image_shape, concept_spec, graph, composition: `for_data` reads them from the data set, as for
             `LayeredCausalVAE`.
         divergence: D, "mmd", or "gan" with a discriminator of latents.
-        lambda_1: weight of D beside squared errors summed over pixels.
+        lambda_1: weight of D, relative to squared errors summed over pixels.
         lambda_2: weight of H.
-        label_std: s, the standard deviation of a concept around its label, in those of the label.
+        label_std: s, standard deviation of a concept around its label, in units of that of the label.
         teacher_forcing: share of the training images that are decoded from labels, not from latents.
         edges: the true graph, if it is known: (cause, effect) pairs.
         knowledge: prior knowledge of the graph.
         network: the encoder, "compact", "normed", "standard" or "mlp".
-        discriminator_units: of each of the discriminator's four hidden layers.
-        discriminator_learning_rate: of the discriminator's Adam.
+        discriminator_units: width of the four hidden layers of the discriminator.
+        discriminator_learning_rate: learning rate of the discriminator.
 
     >>> from disentwine.data import Pendulum
     >>> pendulum = Pendulum(size=32)
@@ -76,7 +75,7 @@ class LayeredCausalWAE(LayeredModel):
         label_std: Positive = 0.005,
         teacher_forcing: Probability = 0.5,
         edges: Edges | None = None,
-        knowledge: Knowledge = NOTHING,
+        knowledge: Knowledge = NO_KNOWLEDGE,
         network: Network = "compact",
         discriminator_units: Count = 512,
         discriminator_learning_rate: Positive = 5e-4,
@@ -92,7 +91,7 @@ class LayeredCausalWAE(LayeredModel):
             knowledge=knowledge,
             network=network,
             encoder=ENCODERS[network](image_shape, len(graph.names)),
-            # As measured for results/causalwae.md, there with a sigmoid for opacity and mechanisms by
+            # The decoders of results/causalwae.md, which had a sigmoid opacity and mechanisms fitted by
             # least squares.
             joint=(PixelwiseDecoder, EdgeDecoder),
         )
@@ -117,7 +116,7 @@ class LayeredCausalWAE(LayeredModel):
         return torch.where(known > 0, (z - u) / self.label_std, torch.randn_like(z))
 
     def loss(self, batch: Batch) -> Losses:
-        """Every term of eq. 8, the distance of latents from labels, and the likelihood of the mechanisms."""
+        """The terms of eq. 8, the distance of latents from labels, and the mechanism likelihood."""
         u, known = self.labels_of(batch)
         z = self.encode(batch.x)
         epsilon = self._exogenous(z, u, known)
@@ -146,7 +145,7 @@ class LayeredCausalWAE(LayeredModel):
 
     @torch.no_grad()
     def exogenous(self, x: Tensor, u: Tensor) -> Tensor:
-        r"""$\epsilon$ of images and their labels in their own units, (n, k)."""
+        r"""$\epsilon$ (n, k) of images and labels in their own units."""
         return self._exogenous(self.encode(x), self.standardise(u), u.isfinite())
 
     @torch.no_grad()

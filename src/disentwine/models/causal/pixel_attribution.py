@@ -24,25 +24,28 @@ from disentwine.nn.layered_decoder import Box
 SAMPLES = 800
 
 RARE = 30
-"""Least number of images in which a label has another value than its most frequent one."""
+"""Number of rows with a rare value of each label that subsamples include."""
 
 RIDGE = 1e-3
 
 SLACK = 0.05
-"""Part of a pixel's variance. A set explains a pixel if it explains at most this less than all concepts; a
-pixel of which no set explains more is noise."""
+"""Share of a pixel's variance. A set explains a pixel if its share is within `SLACK` of the largest one; a
+pixel of which no set explains more than `SLACK` is noise."""
 
-SURE = 3.0
-"""Standard errors by which fits differ significantly."""
+SIGNIFICANT = 3.0
+"""Number of standard errors by which fits differ significantly."""
 
 ROUNDING = 1e-12
-"""Variance of constants due to rounding; one step of a pixel in one image has more."""
+"""Upper bound on the variance of constants due to rounding."""
 
-MOST_SETS = 100
+MAX_SETS = 100
 
-LIVELY, FAINT, LEAST_SHARE = 0.02, 0.002, 0.03
-"""Pixels with more than the first share of the largest variance decide the groups, and those with more
-than the second are attributed to one; sets that a smaller part than the third chooses are noise."""
+GROUPING_VARIANCE, ATTRIBUTION_VARIANCE = 0.02, 0.002
+"""Pixels with more than these shares of the largest variance determine the groups, and are attributed to
+a group."""
+
+MIN_SHARE = 0.03
+"""Share of the pixels below which a set does not determine groups."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,10 @@ class Composition:
     """How images are composed of layers, as learnt from a data set.
 
     Arguments:
-        concept_groups: the concepts that each layer is decoded from.
+        concept_groups: the concepts of each layer.
         group_boxes: the part of the image that each layer covers.
-        discrete_values: the values of each concept that is an effect and has few; none of others, and
-            of runs of early versions.
+        discrete_values: the values of each effect with few values; empty for other concepts, and for
+            runs of early versions.
     """
 
     concept_groups: tuple[tuple[int, ...], ...]
@@ -62,10 +65,12 @@ class Composition:
 
 
 class Attribution(NamedTuple):
-    """Arguments:
-    concept_groups: the concepts of each group.
-    attributed_group: (p,) the group that explains each pixel, -1 where pixels are constant.
-    visible: for each group, whether it explains any pixel.
+    """Groups of concepts, and the group of each pixel.
+
+    Arguments:
+        concept_groups: the concepts of each group.
+        attributed_group: (p,) the group that explains each pixel, -1 for constant pixels.
+        visible: whether each group explains any pixel.
     """
 
     concept_groups: tuple[tuple[int, ...], ...]
@@ -78,18 +83,18 @@ def group_concepts(
 ) -> Attribution:
     """Partition the concepts into groups such that one group explains each pixel.
 
-    A pixel is attributed to the smallest set of concepts that predicts it as well as all concepts do,
-    by kernel ridge regression on held-out images. Among sets of one size the best predictor is chosen:
-    so an effect that nearly determines its cause does not take the cause's pixels. Among equally good
-    ones the set furthest down the graph is chosen, since causes act on the pixels of their effects
-    through the effects. Sets that overlap are merged. Of many concepts only small sets and the set of
-    all are tried.
+    A pixel is attributed to the smallest set of concepts that predicts it as well as all concepts, by
+    kernel ridge regression on held-out images. Among sets of the same size the best predictor is chosen,
+    so that pixels of a cause are not attributed to an effect that nearly determines it. Among equally
+    good sets the one furthest down the graph is chosen, as causes change the pixels of their effects
+    through the effects. Overlapping sets are merged. With many concepts, only small sets and the set of
+    all concepts are evaluated.
 
     Arguments:
         labels: (n, k), without missing values.
         pixels: (n, p) brightness, from 0 to 1.
-        graph: of the concepts.
-        seed: of the choice of images.
+        graph: causal graph of the concepts.
+        seed: of the subsample of images.
 
     >>> rng = np.random.default_rng(0)
     >>> u = rng.normal(size=(400, 2))
@@ -101,29 +106,29 @@ def group_concepts(
     spread = labels.std(axis=0)
     u = (labels[rows] - labels.mean(axis=0)) / np.where(spread > 0, spread, 1)
     variance = pixels[rows].var(axis=0)
-    moving = np.flatnonzero(variance > max(FAINT * variance.max(), ROUNDING))
-    y = pixels[rows][:, moving]
+    varying = np.flatnonzero(variance > max(ATTRIBUTION_VARIANCE * variance.max(), ROUNDING))
+    y = pixels[rows][:, varying]
     subsets = _subsets(k)
     explained, error = np.stack([_explained(u[:, subset], y) for subset in subsets], axis=1)
-    chosen, explicable = _choice(subsets, explained, error, graph)
-    lively = explicable & (variance[moving] > LIVELY * variance.max())
-    shares = np.bincount(chosen[lively], minlength=len(subsets)) / max(lively.sum(), 1)
+    chosen, is_explained = _choose_sets(subsets, explained, error, graph)
+    decisive = is_explained & (variance[varying] > GROUPING_VARIANCE * variance.max())
+    shares = np.bincount(chosen[decisive], minlength=len(subsets)) / max(decisive.sum(), 1)
     groups: list[set[int]] = [{i} for i in range(k)]
-    for s in np.flatnonzero(shares >= LEAST_SHARE):
-        touched = [group for group in groups if group & set(subsets[s])]
-        groups = [group for group in groups if group not in touched]
-        groups.append(set().union(*touched))
+    for s in np.flatnonzero(shares >= MIN_SHARE):
+        overlapping = [group for group in groups if group & set(subsets[s])]
+        groups = [group for group in groups if group not in overlapping]
+        groups.append(set().union(*overlapping))
     ordered = sorted(tuple(sorted(group)) for group in groups)
     attributed = np.full(pixels.shape[1], -1, dtype=np.int64)
-    for pixel, s in zip(moving, chosen, strict=True):
+    for pixel, s in zip(varying, chosen, strict=True):
         supersets = [g for g, group in enumerate(ordered) if set(subsets[s]) <= set(group)]
         attributed[pixel] = supersets[0] if supersets else -1
-    shown = set(attributed[moving[explicable]].tolist())
+    shown = set(attributed[varying[is_explained]].tolist())
     return Attribution(tuple(ordered), attributed, tuple(g in shown for g in range(len(ordered))))
 
 
 def varied_rows(labels: FloatArray, most: int, *, seed: int = 0) -> IndexArray:
-    """Indices of at most so many random rows, which include rows with rare values.
+    """Indices of at most `most` random rows, which include rows with rare values.
 
     >>> rare = np.zeros((6000, 1))
     >>> rare[:3] = 1
@@ -138,48 +143,48 @@ def varied_rows(labels: FloatArray, most: int, *, seed: int = 0) -> IndexArray:
         rare[np.flatnonzero(column != values[counts.argmax()])[:RARE]] = True
     if not rare[most:].any():
         return order[:most]
-    # Shuffled again, so that both halves have some of them.
+    # Shuffled again, so that both halves include rare values.
     return rng.permutation(order[np.argsort(~rare, kind="stable")[:most]])
 
 
-def _choice(
+def _choose_sets(
     subsets: list[tuple[int, ...]], explained: FloatArray, error: FloatArray, graph: Graph
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The set (p,) that each pixel is attributed to, and whether any set explains it.
+    """The set (p,) to which each pixel is attributed, and whether any set explains it.
 
     Arguments:
-        subsets: to choose from.
-        explained: (sets, p) shares of each pixel's variance.
+        subsets: candidate sets.
+        explained: (sets, p) explained shares of each pixel's variance.
         error: (sets, p) their standard errors.
-        graph: of the concepts.
+        graph: causal graph of the concepts.
     """
     size = np.array([len(subset) for subset in subsets])
-    enough = explained >= explained.max(axis=0) - SLACK
+    candidates = explained >= explained.max(axis=0) - SLACK
     for same in (size == n for n in np.unique(size)):
         best = explained[same].argmax(axis=0)[None]
         behind = np.take_along_axis(explained[same], best, axis=0) - explained[same]
-        chance = np.hypot(np.take_along_axis(error[same], best, axis=0), error[same])
-        enough[same] &= behind <= SURE * chance
-    # The first of the remaining sets is the smallest, and the furthest down the graph.
+        standard_error = np.hypot(np.take_along_axis(error[same], best, axis=0), error[same])
+        candidates[same] &= behind <= SIGNIFICANT * standard_error
+    # The first candidate in this order is the smallest, and the furthest down the graph.
     depth = {graph.names.index(name): rank for rank, name in enumerate(graph.order)}
     order = np.array(
         sorted(range(len(subsets)), key=lambda s: (size[s], -sum(depth[i] for i in subsets[s])))
     )
-    return order[enough[order].argmax(axis=0)], explained.max(axis=0) > SLACK
+    return order[candidates[order].argmax(axis=0)], explained.max(axis=0) > SLACK
 
 
 def _subsets(k: int) -> list[tuple[int, ...]]:
-    """All sets of k concepts, or the smallest `MOST_SETS` and the set of all.
+    """All sets of k concepts, or at most `MAX_SETS` of the smallest and the set of all.
 
     >>> len(_subsets(4)), len(_subsets(12)), _subsets(12)[-1] == tuple(range(12))
     (15, 79, True)
     """
     found: list[tuple[int, ...]] = []
     for size in range(1, k):
-        more = list(combinations(range(k), size))
-        if found and len(found) + len(more) > MOST_SETS:
+        same_size = list(combinations(range(k), size))
+        if found and len(found) + len(same_size) > MAX_SETS:
             break
-        found += more
+        found += same_size
     return [*found, tuple(range(k))]
 
 
@@ -197,20 +202,20 @@ def _explained(u: FloatArray, y: NDArray[np.floating]) -> tuple[FloatArray, Floa
     return np.asarray(1 - squares.mean(axis=0) / variance), np.asarray(error / variance)
 
 
-GROUPS_FROM = 2000
+MAX_IMAGES = 2000
 
-HIDDEN = 0.05
-"""Part of a channel's variance; where the mean of all channels has less, the channel is used."""
+MIN_GREY_VARIANCE = 0.05
+"""Share of the largest channel variance; if the mean of the channels has less, that channel is used."""
 
-REACH = 32
-"""A layer is visible up to 1/32 of the image height around its own pixels."""
+MARGIN_DIVISOR = 32
+"""Layers extend beyond their own pixels by 1/32 of the image height."""
 
 
 def learn_composition(dataset: Dataset, graph: Graph) -> tuple[Composition, Tensor]:
     """The composition of a data set's images, and masks (groups, height, width): 1 on the pixels of each
-    group and a little around them.
+    group and in a margin around them.
 
-    Warns of every concept for which neither a pixel nor an effect with pixels is found.
+    Warns about concepts without detectable effect on any pixel, directly or through their effects.
 
     Arguments:
         dataset: its training images with all labels are used.
@@ -219,22 +224,22 @@ def learn_composition(dataset: Dataset, graph: Graph) -> tuple[Composition, Tens
     labels = enough_labels(dataset, to_learn="which pixels show which concept")
     train = dataset.split["train"]
     labelled = train[np.isfinite(dataset.factors[train]).all(axis=1)]
-    some = labelled[varied_rows(labels, GROUPS_FROM)]
-    shown = brightness(dataset.images[some]).reshape(len(some), -1) / 255
-    attribution = group_concepts(dataset.factors[some], shown, graph)
+    indices = labelled[varied_rows(labels, MAX_IMAGES)]
+    grey = brightness(dataset.images[indices]).reshape(len(indices), -1) / 255
+    attribution = group_concepts(dataset.factors[indices], grey, graph)
     for name in _invisible(attribution, graph):
         warn(
             f"do({name}=...) will change nothing: no pixel was found that follows '{name}', or an effect "
-            f"of it. Its effect on the image may be too faint (below {FAINT:.1%} of the largest variance "
-            f"of a pixel), too rare, or explained as well by other labels; show it more strongly or in "
-            f"more images, or leave it out"
+            f"of it. Its effect on the image may be too faint (below {ATTRIBUTION_VARIANCE:.1%} of the "
+            f"largest variance of a pixel), too rare, or explained as well by other labels; show it more "
+            f"strongly or in more images, or leave it out"
         )
     height, width, _ = dataset.image_shape
     groups = attribution.concept_groups
     attributed = torch.from_numpy(attribution.attributed_group).view(height, width)
     own = torch.stack([attributed == g for g in range(len(groups))]).float()
-    reach = max(1, height // REACH)
-    masks = F.max_pool2d(own, 2 * reach + 1, 1, reach)
+    margin = max(1, height // MARGIN_DIVISOR)
+    masks = F.max_pool2d(own, 2 * margin + 1, 1, margin)
     boxes = tuple(box_around(mask) for mask in masks)
     return Composition(groups, boxes, discrete_values(dataset, graph)), masks
 
@@ -273,7 +278,7 @@ def brightness(images: UInt8Array) -> FloatArray:
     array([200., 100.,   0.])
     """
     grey, variances = images.mean(axis=-1), images.var(axis=0)
-    liveliest = variances.argmax(axis=-1)[None, ..., None]
-    hidden = grey.var(axis=0) < HIDDEN * variances.max(axis=-1)
-    hue = np.take_along_axis(images, liveliest, axis=-1)[..., 0]
+    channel = variances.argmax(axis=-1)[None, ..., None]
+    hidden = grey.var(axis=0) < MIN_GREY_VARIANCE * variances.max(axis=-1)
+    hue = np.take_along_axis(images, channel, axis=-1)[..., 0]
     return np.asarray(np.where(hidden, hue, grey))

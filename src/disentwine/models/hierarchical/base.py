@@ -33,8 +33,8 @@ from disentwine.nn.ladder import (
     positive,
 )
 
-GREY_LEVEL = 1 / 255
-"""Least standard deviation of Gaussian pixels: one grey level."""
+MIN_PIXEL_STD = 1 / 255
+"""Lower bound on the standard deviation of Gaussian pixels: one grey level."""
 
 
 class LayerLatents(NamedTuple):
@@ -60,8 +60,8 @@ class HierarchicalModel(Model):
 
     The *representation* is the posterior mean of all layers, bottom to top, in the coordinates in which
     the prior is a standard normal: $\epsilon_i = (z_i - \mu_{p,i}) / \sigma_{p,i}$, and $\epsilon_L = z_L$.
-    These standardised latents are 0 where a layer adds nothing to the layer above; changing one also
-    changes the layers below. The latents $z_i$ of a layer are `represent(x, layer=i)`.
+    These standardised latents are 0 where a layer adds no information to the layer above; changing one
+    also changes the layers below. The latents $z_i$ of a layer are `represent(x, layer=i)`.
 
     Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, eq. 1-3.
 
@@ -90,7 +90,7 @@ class HierarchicalModel(Model):
         if len(hidden) < len(layers):
             raise UsageError(
                 f"hidden={list(hidden)} has {len(hidden)} widths for {len(layers)} layers={list(layers)}: "
-                "give in hidden the width of the network below each layer"
+                "give one width per layer, of the network below it"
             )
         self.image_shape = image_shape
         self.layers, self.hidden = layers, hidden
@@ -115,9 +115,9 @@ class HierarchicalModel(Model):
         self._build_inference()
 
     def check_training(self, options: TrainingSettings) -> list[str]:
-        """Warnings where the training ends before the warm-up."""
-        own = unfinished_warm_up(options, self.warm_up_steps)
-        return [*own, *super().check_training(options)]
+        """A warning if training is shorter than the warm-up."""
+        warnings = unfinished_warm_up(options, self.warm_up_steps)
+        return [*warnings, *super().check_training(options)]
 
     @abstractmethod
     def _build_inference(self) -> None:
@@ -129,8 +129,8 @@ class HierarchicalModel(Model):
 
         Arguments:
             x: (n, channels, height, width).
-            samples: samples of z for each image; rows are all images, `samples` times over.
-            at_mean: take the posterior means instead of samples.
+            samples: number of samples of z per image; rows are the images, repeated `samples` times.
+            at_mean: use posterior means instead of samples.
         """
 
     def kl_per_layer(self, latents: list[LayerLatents]) -> list[Tensor]:
@@ -154,18 +154,18 @@ class HierarchicalModel(Model):
         return Losses({"bound": -bound, **logged}, dict.fromkeys(logged, 0.0))
 
     def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
-        r"""$\log p(x|z_1)$, (rows,) nats; the rows of latents repeat the images one or more times."""
+        r"""$\log p(x|z_1)$, (rows,) nats; the rows of z repeat the images one or more times."""
         output = self.decoder(z)
         if len(z) != len(x):
             x = x.repeat(len(z) // len(x), 1, 1, 1)
         if self.likelihood == "bernoulli":
             return bernoulli_log_likelihood(x, output)
         mean, raw = output.chunk(2, dim=1)
-        log_variance = (positive(raw) + GREY_LEVEL**2).log()
+        log_variance = (positive(raw) + MIN_PIXEL_STD**2).log()
         return gaussian_log_density(x, mean, log_variance).flatten(1).sum(1)
 
     def log_weights(self, x: Tensor, *, samples: int) -> Tensor:
-        r"""Log importance weights $\log p(x, z) - \log q(z|x)$, (samples, n), z from q."""
+        r"""Log importance weights $\log p(x, z) - \log q(z|x)$, (samples, n), with z sampled from q."""
         with evaluation_mode(self):
             latents = self.infer(x, samples=samples)
             log_weights = self.log_likelihood(x, latents[0].z) - self._log_ratio(latents)
@@ -187,11 +187,11 @@ class HierarchicalModel(Model):
     @accepts_images
     def kl_per_latent(self, x: Tensor) -> Tensor:
         r"""$D_{KL}(q(z_{ik}|\cdot) \,\|\, p(z_{ik}|z_{i+1}))$ of each latent k of each layer i, bottom to
-        top, (n, latents) nats, for one sample of z for each image.
+        top, (n, latents) nats, for one sample of z per image.
 
-        It is 0 for latents that follow the prior given the layer above. For the ladder VAE the sum over
-        a layer is on average the term of this layer in the bound. For bottom-up inference it is not, as
-        $z_{i+1}$ depends on $z_i$, but it is 0 for the same latents.
+        It is 0 for latents that follow the prior given the layer above. For the ladder VAE, its sum over
+        a layer is an unbiased estimate of the term of this layer in the bound. For bottom-up inference it
+        is not, as $z_{i+1}$ depends on $z_i$.
         """
         return torch.cat(
             [
@@ -203,7 +203,7 @@ class HierarchicalModel(Model):
 
     @property
     def latent_layers(self) -> tuple[int, ...]:
-        """Layer of each latent, from 1."""
+        """Layer of each latent; layer 1 is next to the image."""
         return tuple(i for i, size in enumerate(self.layers, start=1) for _ in range(size))
 
     @accepts_images
@@ -223,7 +223,8 @@ class HierarchicalModel(Model):
 
         Arguments:
             latents: (n, d), an array or a tensor, as from `represent`.
-            layer: their layer; the layers below are at the mean of the prior. All layers when omitted.
+            layer: layer of `latents`, with the layers below at the mean of the prior; all layers when
+                omitted.
         """
         weight = next(self.parameters())
         with evaluation_mode(self):

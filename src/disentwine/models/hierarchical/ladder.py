@@ -15,10 +15,10 @@ from disentwine.nn.ladder import GaussianHead, merge, repeated, standard_normal_
 class HierarchicalVAE(HierarchicalModel):
     r"""Hierarchical VAE with bottom-up inference: $q(z|x) = q(z_1|x) \prod_{i=2}^L q(z_i|z_{i-1})$.
 
-    Each layer is a Gaussian whose mean and variance an MLP computes from the layer below.
+    Each layer is Gaussian, with mean and variance from an MLP on the layer below.
 
-    Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, section 2: the VAE of its
-    tables; with `batch_norm` the VAE+BN, and with `warm_up_steps` the VAE+BN+WU.
+    Reference: Ladder Variational Autoencoders, C. Sonderby et al., 2016, section 2: "VAE" of its
+    tables; "VAE+BN" with `batch_norm`, and "VAE+BN+WU" with `warm_up_steps` as well.
 
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
@@ -29,7 +29,7 @@ class HierarchicalVAE(HierarchicalModel):
         warm_up_steps: updates over which the weight of the KL divergences rises from 0 to 1.
         importance_samples: K samples of z for each image in the importance-weighted bound; with one
             sample it is the ELBO with exact KL divergences.
-        importance_from: number of updates with one sample before fine-tuning with K.
+        importance_from: number of updates with one sample before fine-tuning with K samples.
         network: "mlp", or "compact", "normed" or "standard" convolutions between image and first layer.
         likelihood: "bernoulli" pixels, or "gaussian" pixels each with a variance that depends on z_1.
 
@@ -80,16 +80,16 @@ class HierarchicalVAE(HierarchicalModel):
     def infer(self, x: Tensor, *, samples: int = 1, at_mean: bool = False) -> list[LayerLatents]:
         first, *others = self.posteriors
         q = [repeated(first(self.stem(x)), samples)]
-        z = [_take(q[0], at_mean)]
+        z = [_mean_or_sample(q[0], at_mean)]
         for posterior in others:
             q.append(posterior(z[-1]))
-            z.append(_take(q[-1], at_mean))
+            z.append(_mean_or_sample(q[-1], at_mean))
         p = [prior(above) for prior, above in zip(self.priors, z[1:], strict=True)]
         p.append(standard_normal_like(q[-1]))
         return [LayerLatents(*layer) for layer in zip(z, q, p, strict=True)]
 
     def kl_per_layer(self, latents: list[LayerLatents]) -> list[Tensor]:
-        """Exact at the top; below, $z_{i+1}$ depends on $z_i$, and the estimate uses one sample."""
+        """KL divergence of each layer: exact for the top layer, estimated by one sample below."""
         *below, (_, q, p) = latents
         top = kl_between_gaussians(q.mean, q.log_variance, p.mean, p.log_variance).sum(1)
         return [layer.log_ratio for layer in below] + [top]
@@ -114,7 +114,7 @@ class LadderVAE(HierarchicalModel):
         warm_up_steps: updates over which the weight of the KL divergences rises from 0 to 1.
         importance_samples: K samples of z for each image in the importance-weighted bound; with one
             sample it is the ELBO with exact KL divergences.
-        importance_from: number of updates with one sample before fine-tuning with K.
+        importance_from: number of updates with one sample before fine-tuning with K samples.
         network: "mlp", or "compact", "normed" or "standard" convolutions between image and first layer.
         likelihood: "bernoulli" pixels, or "gaussian" pixels each with a variance that depends on z_1.
 
@@ -145,20 +145,20 @@ class LadderVAE(HierarchicalModel):
             d = up(d)
             bottom_up.append(repeated(head(d), samples))
         q = bottom_up[-1]
-        latents = [LayerLatents(_take(q, at_mean), q, standard_normal_like(q))]
+        latents = [LayerLatents(_mean_or_sample(q, at_mean), q, standard_normal_like(q))]
         for q_hat, prior in zip(bottom_up[-2::-1], reversed(self.priors), strict=True):
             p = prior(latents[-1].z)
             q = merge(q_hat, p)
-            latents.append(LayerLatents(_take(q, at_mean), q, p))
+            latents.append(LayerLatents(_mean_or_sample(q, at_mean), q, p))
         return latents[::-1]
 
     def kl_per_layer(self, latents: list[LayerLatents]) -> list[Tensor]:
-        """Exact: posterior and prior of a layer both depend on the layer above only."""
+        """KL divergence of each layer: exact, as posterior and prior depend on the layer above only."""
         return [
             kl_between_gaussians(q.mean, q.log_variance, p.mean, p.log_variance).sum(1)
             for _, q, p in latents
         ]
 
 
-def _take(q: DiagonalGaussian, at_mean: bool) -> Tensor:
+def _mean_or_sample(q: DiagonalGaussian, at_mean: bool) -> Tensor:
     return q.mean if at_mean else q.sample()

@@ -1,4 +1,4 @@
-"""The training plan of CT-VAE: images, pairs, rollouts; batches of codes."""
+"""Training plan of CT-VAE: stages of images, pairs and rollouts; batches of codes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from disentwine.errors import DataError, UsageError
 from disentwine.nn.images import evaluation_mode
 
 CHUNK = 256
-"""Images encoded at once."""
+"""Number of images encoded at a time."""
 
-MOST_VALIDATION = 1024
-"""Most images, or pairs, of a validation."""
+MAX_VALIDATION = 1024
+"""Largest number of validation images or pairs."""
 
 
 def pair_stages(
@@ -37,22 +37,22 @@ def pair_stages(
     from_step: int,
     sampled: int,
 ) -> tuple[Stage, ...]:
-    """Images first, then pairs, and rollouts from a step on.
+    """Training stages: images, then pairs, then rollouts.
 
     Arguments:
-        model: has `actions` and `indices`, and `nameless` and `match` for latent actions.
-        dataset: images whose factors take steps.
-        pretrain_steps: updates on images alone.
-        joint: whether images are learned further with the pairs. Otherwise their codes do not change,
-            and training pairs are pairs of codes.
-        length: pairs in a rollout; 1 for none.
+        model: a model with `actions`, `indices`, `latent_actions` and `match`.
+        dataset: a data set with transitions.
+        pretrain_steps: number of updates on images alone.
+        joint: whether the autoencoder is trained on pairs as well. Otherwise codes are constant, and
+            training pairs are pairs of codes.
+        length: number of pairs in a rollout; 1 for no rollouts.
         from_step: first update on rollouts.
-        sampled: pairs that the whole training samples.
+        sampled: number of pairs that the whole training samples.
     """
     table = transitions(dataset)
     if table.actions != model.actions:
         raise UsageError(
-            f"the model's actions are {' '.join(model.actions)}, and the data set's "
+            f"the model's actions are {' '.join(model.actions)}, but those of the data set are "
             f"{' '.join(table.actions)}; build it with {type(model).__name__}.for_data"
         )
     train, validation = table.pairs["train"], table.pairs["validation"]
@@ -62,24 +62,23 @@ def pair_stages(
         )
 
     def match_actions() -> None:
-        x, y, action = validation[:MOST_VALIDATION].T
+        x, y, action = validation[:MAX_VALIDATION].T
         model.match(dataset.images[x], dataset.images[y], action)
 
-    # Rollouts also while pairs are learned: or the scores before and after would be of
-    # different losses.
+    # Validation uses rollouts in both stages, so that their losses are comparable.
     rollouts = Rollouts(validation).sample(
-        validation[:MOST_VALIDATION], length=length, rng=np.random.default_rng(0)
+        validation[:MAX_VALIDATION], length=length, rng=np.random.default_rng(0)
     )
     batch = CodeBatches(model, train, joint=joint, sampled=sampled)
 
     def stage(name: str, start: int, sampler: Sampler) -> Stage:
-        before_save = match_actions if model.nameless else None
+        before_save = match_actions if model.latent_actions else None
         return Stage(name, start, sampler, rollouts, "actions", batch, before_save)
 
     pairs = Pairs(train, start=pretrain_steps)
     stages = []
     if pretrain_steps:
-        held_out = evenly_spaced(dataset.split["validation"], MOST_VALIDATION)
+        held_out = evenly_spaced(dataset.split["validation"], MAX_VALIDATION)
         stages.append(Stage("images", 0, Shuffled(dataset.split["train"]), held_out, "images"))
     if length == 1 or from_step > pretrain_steps:
         stages.append(stage("pairs", pretrain_steps, pairs))
@@ -92,30 +91,30 @@ def pair_stages(
 def too_few_steps(
     options: TrainingSettings, first_steps: Mapping[str, tuple[int, str]]
 ) -> list[str]:
-    """Warnings where a training ends before a stage begins.
+    """Warnings if training ends before a stage begins.
 
     Arguments:
-        options: of the training.
-        first_steps: for the name of a model's option, its value and what is missed.
+        options: training options.
+        first_steps: by name of a model option, its value and the consequence.
     """
     return [
-        f"training.steps={options.steps} is not more than model.{name}={value}: {missed}"
-        for name, (value, missed) in first_steps.items()
+        f"training.steps={options.steps} is not more than model.{name}={value}: {consequence}"
+        for name, (value, consequence) in first_steps.items()
         if options.steps <= value
     ]
 
 
 class CodeBatches:
-    """Batches of pairs or rollouts: of images, or of codes that do not change.
+    """Batches of pairs or rollouts, as images or as constant codes.
 
-    Codes are computed once for all images where a training samples each more than once. Either way
-    they depend on the weights and the step alone, so that a resumed training continues exactly.
+    If training samples each image more than once, the codes of all images are computed once. In either
+    case batches depend on the weights and the step alone, so that resumed training is exact.
 
     Arguments:
-        model: whose codes are learned from.
+        model: the model that encodes images.
         pairs: (m, 3) the training pairs.
-        joint: whether the autoencoder is trained further, so that batches are always of images.
-        sampled: pairs that the whole training samples.
+        joint: whether the autoencoder is trained as well, so that batches always hold images.
+        sampled: number of pairs that the whole training samples.
     """
 
     def __init__(self, model: Any, pairs: IndexArray, *, joint: bool, sampled: int) -> None:
@@ -124,30 +123,30 @@ class CodeBatches:
 
     def __call__(self, indices: IndexArray, images: ImageSource, step: int = 0) -> Batch:
         """The batch of pairs (n, 3) or rollouts (n, 3 * length)."""
-        x, *ends = indices[:, 0], *indices[:, 1::3].T
+        x, *targets = indices[:, 0], *indices[:, 1::3].T
         actions = torch.from_numpy(indices[:, 2::3].T.copy()).to(images.device)
-        # Validations encode images, so that they measure the whole model.
+        # Validation encodes images, so that it measures the whole model.
         if self.joint or not torch.is_grad_enabled():
-            first, *others = (images.take(side, step=step) for side in (x, *ends))
+            first, *others = (images.take(part, step=step) for part in (x, *targets))
             after = [other.x for other in others]
         else:
-            codes, *after = torch.split(self._codes(np.concatenate([x, *ends]), images), len(x))
+            codes, *after = torch.split(self._codes(np.concatenate([x, *targets]), images), len(x))
             u = images.factors.index_select(0, torch.from_numpy(x.copy()))
             first = Batch(codes, u.to(actions.device), step)
         later = tuple(zip(after[1:], actions[1:], strict=True))
         return first._replace(y=after[0], action=actions[0], later=later)
 
     def _codes(self, indices: IndexArray, images: ImageSource) -> Tensor:
-        if self.table is None and self.worth_a_table:
+        if self.table is None and self.cache_codes:
             self.table = self._encode_all(images)
         if self.table is not None:
-            where = torch.from_numpy(indices).to(self.table.device)
-            return self.table.index_select(0, where).long()
+            rows = torch.from_numpy(indices).to(self.table.device)
+            return self.table.index_select(0, rows).long()
         return self._encode(indices, images)
 
     @cached_property
-    def worth_a_table(self) -> bool:
-        """Whether images are sampled more than once; cached, as there may be millions of pairs."""
+    def cache_codes(self) -> bool:
+        """Whether images are sampled more than once on average."""
         return len(np.unique(self.pairs[:, :2])) <= 2 * self.sampled
 
     def _encode_all(self, images: ImageSource) -> Tensor:

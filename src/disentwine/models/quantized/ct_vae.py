@@ -1,4 +1,4 @@
-"""CT-VAE: options, losses and representations of a causal transition VAE."""
+"""CT-VAE, the causal transition VAE."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ WEIGHTS = TransitionWeights()
 
 
 class CTVAE(Model):
-    r"""Causal transition VAE: an `MCQVAE` and a model of its codes under actions,
+    r"""Causal transition VAE: an `MCQVAE` and a transition model of its codes under actions,
     $p(L_y | L_x, a) = \mathrm{GNN}([L_x, a, z]; M)$ with a graph M for each action a.
 
-    Training learns images first, then pairs (x, y) where an action turns x into y. Each update computes
-    all modes of the paper: *standard* (no action, y = x), *action*, and *causal*, which evaluates
+    Training has a stage on images, then one on pairs (x, y) with an action from x to y. Each update
+    computes all modes of the paper: *standard* (no action, y = x), *action*, and *causal*, which evaluates
     every action and retrieves it by $q(a | x, y) \propto p(L_y | L_x, a)$, the likelihood of all nodes
     (eq. 5 and 10).
 
@@ -63,15 +63,17 @@ class CTVAE(Model):
         autoencoder: options of the `MCQVAE`.
         transition: options of the transition layer.
         weights: of the transition losses.
-        pretrain_steps: updates on images, before those on pairs.
-        joint: whether the autoencoder is also trained on pairs, which the paper leaves open.
+        pretrain_steps: number of updates on images, before those on pairs.
+        joint: whether the autoencoder is also trained on pairs, which the paper does not specify.
         action_labels: "known", or "latent": pairs have no action labels and are modelled as a uniform
-            mixture over as many latent actions; the validation pairs then name these (`match`).
+            mixture over as many latent actions, which are matched with names on the validation pairs
+            (`match`).
         bidirectional: retrieve an action also by its opposite on the reversed pair (y, x).
-        contrast: compare with few negatives or for some pairs only; with all actions when omitted.
+        contrast: contrast a pair's action with few negatives, or for some pairs only; with all actions
+            when omitted.
         rollout: train on multi-step rollouts; on single steps when omitted.
         readout: the codes after an action, "argmax" for the most probable codes, or "expectation" for
-            their mean vectors, which are more accurate, above all after several actions.
+            their expected vectors, which are more accurate, especially after several actions.
 
     >>> import numpy as np
     >>> model = CTVAE(image_shape=(16, 16, 1), actions=("+x", "-x"))
@@ -82,6 +84,7 @@ class CTVAE(Model):
     """
 
     fixed_by_data: ClassVar[tuple[str, ...]] = ("image_shape", "actions")
+    not_in_weights = ("rollout.weight", "autoencoder.commitment_weight")
     places: Tensor
 
     def __init__(
@@ -106,10 +109,12 @@ class CTVAE(Model):
                 f"transition.node_dim={transition.node_dim} must be a multiple of "
                 f"transition.heads={transition.heads}"
             )
-        wrong = {"contrast=null": (contrast or NO_CONTRAST) != NO_CONTRAST}
-        wrong["rollout=null"] = rollout is not None
-        if action_labels == "latent" and any(wrong.values()):
-            needed = ", ".join(option for option, given in wrong.items() if given)
+        needs_labels = {
+            "contrast=null": (contrast or NO_CONTRAST) != NO_CONTRAST,
+            "rollout=null": rollout is not None,
+        }
+        if action_labels == "latent" and any(needs_labels.values()):
+            needed = ", ".join(option for option, given in needs_labels.items() if given)
             raise UsageError(
                 f"action_labels 'latent' needs {needed}: the action of a pair is unknown"
             )
@@ -118,7 +123,7 @@ class CTVAE(Model):
         self.pretrain_steps, self.joint = pretrain_steps, joint
         self.action_labels, self.bidirectional = action_labels, bidirectional
         self.contrast, self.rollout, self.readout = contrast, rollout, readout
-        self.register_buffer("places", torch.arange(len(actions)))  # of the names, see `match`
+        self.register_buffer("places", torch.arange(len(actions)))  # latent action of each name
         self.mcq_vae = MCQVAE(image_shape, **asdict(autoencoder))
         self.layer = TransitionLayer(
             actions=len(actions),
@@ -136,17 +141,19 @@ class CTVAE(Model):
         return {"image_shape": dataset.image_shape, "actions": transitions(dataset).actions}
 
     def loss(self, batch: Batch) -> Losses:
-        """The autoencoder's losses for images, the transition losses for pairs with an action; both for
-        pairs with `joint`. x and y are images, or their codes (n, nodes)."""
+        """The autoencoder's losses for images, and the transition losses for pairs; both for pairs with
+        `joint`. x and y are images, or their codes (n, nodes)."""
         if batch.action is not None and not self.joint:
             codes = self.indices(batch.x) if batch.x.is_floating_point() else batch.x
             return self._transition_losses(batch, self.look_up(codes), codes)
         q = self.mcq_vae.quantizer(self.mcq_vae.vectors(batch.x))
-        own = self.mcq_vae.losses(batch.x, q)
+        autoencoder = self.mcq_vae.losses(batch.x, q)
         if batch.action is None:
-            return own
-        further = self._transition_losses(batch, q.vectors, q.indices.flatten(1))
-        return Losses({**own.terms, **further.terms}, {**own.weights, **further.weights})
+            return autoencoder
+        transition = self._transition_losses(batch, q.vectors, q.indices.flatten(1))
+        return Losses(
+            {**autoencoder.terms, **transition.terms}, {**autoencoder.weights, **transition.weights}
+        )
 
     def _transition_losses(self, batch: Batch, vectors: Tensor, x: Tensor) -> Losses:
         """Losses of pairs with codes x and their vectors, and of the further steps of rollouts."""
@@ -161,7 +168,7 @@ class CTVAE(Model):
             terms["l_rollout"] = torch.stack(later).mean(0)
         rollout_weight = 1.0 if self.rollout is None else self.rollout.weight
         weights = {**asdict(self.weights), "l_rollout": rollout_weight * self.weights.l_y}
-        for name in CONTRASTED:  # their mean is over the contrasted pairs of an update only
+        for name in CONTRASTED:  # means over the contrasted pairs only
             weights[name] *= self._contrasted(len(x)) / len(x)
         return Losses(terms, {name: weights[name] for name in terms})
 
@@ -169,7 +176,7 @@ class CTVAE(Model):
         return math.ceil((self.contrast or NO_CONTRAST).fraction * pairs)
 
     def _target(self, y: Tensor) -> Tensor:
-        """Codes of images y, or codes as they are; one-hot with gradients if the autoencoder trains on
+        """Codes of images y; codes are unchanged. One-hot with gradients if the autoencoder is trained on
         pairs."""
         if not y.is_floating_point():
             return y
@@ -195,10 +202,10 @@ class CTVAE(Model):
             self.table,
             contrasted=self._contrasted(len(action)) if self.training else len(action),
             candidates=candidates,
-            latent=self.nameless,
+            latent=self.latent_actions,
         )
-        # The mean use of latent actions is a property of the whole batch.
-        if self.training or self.nameless:
+        # The balance of latent actions is computed over the whole batch.
+        if self.training or self.latent_actions:
             return terms_of(vectors, x, y, action)
         split = (torch.split(z, PAIRS_AT_ONCE) for z in (vectors, x, y, action))
         parts = [terms_of(*pairs) for pairs in zip(*split, strict=True)]
@@ -210,13 +217,13 @@ class CTVAE(Model):
         self.mcq_vae.after_update()
 
     @property
-    def nameless(self) -> bool:
-        """Whether actions are learnt from pairs without action labels."""
+    def latent_actions(self) -> bool:
+        """Whether the model is trained on pairs without action labels."""
         return self.action_labels == "latent"
 
     @property
     def codebook_size(self) -> int:
-        """Codes in each codebook."""
+        """Number of codes in each codebook."""
         return self.autoencoder.codebook_size
 
     def indices(self, x: Tensor) -> Tensor:
@@ -243,7 +250,7 @@ class CTVAE(Model):
 
     @accepts_images
     def represent(self, x: Tensor) -> Tensor:
-        """The code indices (n, nodes) of images, in the images' type."""
+        """Code indices (n, nodes) of images, in the dtype of the images."""
         return self.indices(x).to(x.dtype)
 
     def decode(self, codes: Any) -> Tensor:
@@ -252,7 +259,7 @@ class CTVAE(Model):
 
     @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
-        """Encode and decode images; the result has the form of the input."""
+        """Reconstruction of each image, in the format of the input."""
         return self.decode(self.indices(x).to(x.dtype))
 
     @torch.no_grad()
@@ -263,7 +270,7 @@ class CTVAE(Model):
     def apply(  # type: ignore[override]
         self, x: Any, action: str | int | Sequence[str | int], *, times: int = 1
     ) -> Any:
-        """Images after an action; the result has the form of the input.
+        """Images after an action, in the format of the input.
 
         Arguments:
             x: images, see `reconstruct`.
@@ -277,14 +284,14 @@ class CTVAE(Model):
 
         Arguments:
             x: images, see `reconstruct`.
-            y: as many images in the same form.
+            y: images in the same format, one for each x.
         """
         return retrieve_actions(self, x, y)
 
     def match(self, x: Any, y: Any, action: Any) -> None:
-        """Assign names to latent actions so that most labelled pairs are retrieved correctly.
+        """Assign names to latent actions to maximise the retrieval accuracy on labelled pairs.
 
-        Training does this with the validation pairs before each save.
+        Training calls it with the validation pairs before each checkpoint.
 
         Arguments:
             x, y: pairs of images, see `retrieve`.
@@ -298,10 +305,8 @@ class CTVAE(Model):
         under no action."""
         return action_graphs(self, x)
 
-    not_in_weights = ("rollout.weight", "autoencoder.commitment_weight")
-
     def training_plan(self, dataset: Dataset, *, steps: int, batch_size: int) -> tuple[Stage, ...]:
-        """Images for `pretrain_steps` updates, then pairs; rollouts from `rollout.from_step` on."""
+        """Images for `pretrain_steps` updates, then pairs, and rollouts from `rollout.from_step`."""
         rollout = self.rollout or Rollout(length=1)
         return pair_stages(
             self,
@@ -314,7 +319,7 @@ class CTVAE(Model):
         )
 
     def check_training(self, options: TrainingSettings) -> list[str]:
-        """Warnings where the training ends before pairs, or rollouts, are learned."""
+        """Warnings if training ends before the stages of pairs or rollouts."""
         first_steps = {
             "pretrain_steps": (
                 self.pretrain_steps,

@@ -1,4 +1,4 @@
-"""CT-VAE: apply actions to images, retrieve them from pairs, match latent ones."""
+"""Actions of CT-VAE: application, retrieval, and matching of latent actions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.losses.transition import negative_log_likelihood
 from disentwine.models.quantized.transition_losses import PAIRS_AT_ONCE, opposites
-from disentwine.nn.images import answer_in_kind, check_images, evaluation_mode
+from disentwine.nn.images import check_images, evaluation_mode, map_images
 from disentwine.nn.transition import ActionGraph
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def apply_actions(
     """Images after one or several actions, see `CTVAE.apply`."""
     if not isinstance(times, int | np.integer) or times < 1:
         raise UsageError(f"times: an action is applied once or more, got {times}")
-    several: list[Any] = [*action] if isinstance(action, list | tuple | np.ndarray) else [action]
-    indices = [action_index(model.actions, one) for one in several] * int(times)
+    sequence: list[Any] = [*action] if isinstance(action, list | tuple | np.ndarray) else [action]
+    indices = [action_index(model.actions, one) for one in sequence] * int(times)
 
     def answer(x: Tensor, rows: slice) -> Tensor:
         vectors = model.look_up(model.indices(x))
@@ -35,7 +35,7 @@ def apply_actions(
             vectors = model.act(vectors, torch.full((len(x),), index, device=x.device))
         return model.mcq_vae.mean_image(vectors)
 
-    return answer_in_kind(model, x, answer)
+    return map_images(model, x, answer)
 
 
 def retrieve_actions(model: CTVAE, x: Any, y: Any, *, bidirectional: bool | None = None) -> Any:
@@ -44,7 +44,8 @@ def retrieve_actions(model: CTVAE, x: Any, y: Any, *, bidirectional: bool | None
     Arguments:
         model: a CT-VAE.
         x, y: pairs of images.
-        bidirectional: as the model's option by default.
+        bidirectional: also retrieve the opposite action on the reversed pair; by default the
+            model's option.
     """
     both_ways = model.bidirectional if bidirectional is None else bidirectional
     tensors = isinstance(x, Tensor)
@@ -67,7 +68,7 @@ def retrieve_actions(model: CTVAE, x: Any, y: Any, *, bidirectional: bool | None
             fit = 0.5 * (fit + _log_likelihood(model, b, a)[:, opposites(model.actions)])
         return fit.softmax(-1)
 
-    return answer_in_kind(model, pairs, answer, shape=(height, width, 2 * channels))
+    return map_images(model, pairs, answer, shape=(height, width, 2 * channels))
 
 
 def _log_likelihood(model: CTVAE, x: Tensor, y: Tensor) -> Tensor:
@@ -81,7 +82,7 @@ def _log_likelihood(model: CTVAE, x: Tensor, y: Tensor) -> Tensor:
 
 def match_actions(model: CTVAE, x: Any, y: Any, action: Any) -> None:
     """Assign names to latent actions by the Hungarian algorithm, see `CTVAE.match`."""
-    if not model.nameless:
+    if not model.latent_actions:
         raise UsageError("actions with known names need no match; use action_labels 'latent'")
     several = action.tolist() if isinstance(action, Tensor | np.ndarray) else action
     if isinstance(several, str | int) or len(several) != len(x):
@@ -89,7 +90,7 @@ def match_actions(model: CTVAE, x: Any, y: Any, action: Any) -> None:
     indices = [action_index(model.actions, one) for one in several]
     places = model.places.clone()
     model.places.copy_(torch.arange(len(model.actions)))
-    try:  # without names there are no opposites
+    try:  # unnamed actions have no opposites
         q = np.asarray(retrieve_actions(model, x, y, bidirectional=False), dtype=np.float64)
     except BaseException:
         model.places.copy_(places)
@@ -117,10 +118,10 @@ def action_index(actions: Sequence[str], action: str | int) -> int:
     """
     if isinstance(action, str):
         if action not in actions:
-            both = [name for name in actions if name[1:] == action.strip("+-=0123456789.")]
-            near = f"Did you mean {' or '.join(both)}?" if both else ""
+            similar = [name for name in actions if name[1:] == action.strip("+-=0123456789.")]
+            suggestion = f"Did you mean {' or '.join(similar)}?" if similar else ""
             raise UsageError(
-                f"there is no action '{action}'. {near or did_you_mean(action, actions)}"
+                f"there is no action '{action}'. {suggestion or did_you_mean(action, actions)}"
             )
         return [*actions].index(action)
     if not isinstance(action, int | np.integer) or not 0 <= action < len(actions):

@@ -31,10 +31,10 @@ class QuantizerOptions:
 
     Arguments:
         num_codebooks: number of codebooks, each for a slice of the latent vector.
-        codebook_size: codes in each codebook.
+        codebook_size: number of codes in each codebook.
         code_dim: dimension of a code.
         downsampling: pixels per grid position along each side: 4, 8 or 16.
-        channels: of the convolutions.
+        channels: width of the convolutions.
         commitment_weight: weight of the commitment loss, $\beta$ of the paper.
         codebook_update: "gradient", or "ema" for a moving average of the vectors assigned to a code.
         likelihood: of pixels, "bernoulli" or "gaussian".
@@ -114,7 +114,7 @@ class MCQVAE(Model):
 
     @property
     def nodes(self) -> int:
-        """Codes per image: codebooks times positions."""
+        """Number of codes per image: codebooks times positions."""
         rows, columns = self.grid
         return self.num_codebooks * rows * columns
 
@@ -134,13 +134,17 @@ class MCQVAE(Model):
         return mean_pixels(self.pixel_logits(vectors), self.log_scale)
 
     def loss(self, batch: Batch) -> Losses:
-        """Reconstruction in nats, squared distances of the codebooks, and their perplexity."""
+        """Reconstruction in nats, commitment and codebook losses, and the perplexity."""
         return self.losses(batch.x, self.quantizer(self.vectors(batch.x)))
 
     def losses(self, x: Tensor, q: Quantized) -> Losses:
         """The losses of images x with quantized vectors q."""
-        fit = pixel_log_likelihood(x, self.pixel_logits(q.vectors), self.log_scale)
-        terms = {"reconstruction": -fit, "commitment": q.commitment, "perplexity": q.perplexity}
+        log_likelihood = pixel_log_likelihood(x, self.pixel_logits(q.vectors), self.log_scale)
+        terms = {
+            "reconstruction": -log_likelihood,
+            "commitment": q.commitment,
+            "perplexity": q.perplexity,
+        }
         weights = {"commitment": self.commitment_weight, "perplexity": 0.0}
         if self.codebook_update == "gradient":
             terms["codebook"] = q.codebook
@@ -157,13 +161,13 @@ class MCQVAE(Model):
 
     @accepts_images
     def represent(self, x: Tensor) -> Tensor:
-        """The code indices (n, nodes) of images, in the images' type."""
+        """Code indices (n, nodes) of images, in the dtype of the images."""
         return self.indices(x).to(x.dtype)
 
     @torch.no_grad()
     def decode(self, codes: Any) -> Tensor:
-        """Mean images of code indices (n, nodes), an array or a tensor; other values are rounded and
-        clipped to the nearest index."""
+        """Mean images decoded from code indices (n, nodes), an array or a tensor, which are rounded and
+        clipped to valid indices."""
         rows = as_latents(codes, width=self.nodes, like=next(self.parameters()), what="codes")
         indices = rows.round().long().clamp(0, self.codebook_size - 1)
         indices = indices.view(len(rows), self.num_codebooks, -1)
@@ -171,7 +175,7 @@ class MCQVAE(Model):
 
     @accepts_images
     def reconstruct(self, x: Tensor) -> Tensor:
-        """Encode and decode images; the result has the form of the input."""
+        """Reconstruction of each image, in the format of the input."""
         return self.decode(self.indices(x).to(x.dtype))
 
 

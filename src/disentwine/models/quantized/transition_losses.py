@@ -25,15 +25,15 @@ from disentwine.nn.transition import ActionGraph, TransitionLayer
 class TransitionWeights:
     """Weights of the transition losses.
 
-    The paper gives no weights; these are ours. The weight of the KL divergence is far below the 1 of
-    eq. 11, because the sum over all edges would outweigh the other losses.
+    The paper gives no weights; these are ours. The weight of the KL divergence is much smaller than 1
+    (eq. 11), as the sum over all edges would outweigh the other losses.
 
     Arguments:
         l_x: no action leaves the codes unchanged (eq. 6).
-        l_id_y: the same with the identity as graph (eq. 7).
+        l_id_y: as l_x, with the identity as graph (eq. 7).
         l_id_m: the graph of no action is the identity (eq. 8).
-        l_y: the action predicts y from x (eq. 9). Times `rollout.weight` it is also the weight of
-            l_rollout, the same loss of the further steps of a rollout.
+        l_y: prediction of y from x and the action (eq. 9). Multiplied by `rollout.weight`, it is also
+            the weight of l_rollout, the same loss for the further steps of a rollout.
         l_a: classification of the action by the likelihood of y (eq. 10).
         kl: KL divergence of the edges from Bernoulli(0.5) (eq. 11 to 13).
         l_m: number of edges (eq. 14).
@@ -55,10 +55,10 @@ class Contrast:
     """Options of the losses that compare a pair's action with other actions and with no action.
 
     Arguments:
-        negatives: other actions in an update, the opposite first and the rest at random; all of them
+        negatives: number of other actions per pair: its opposite, and the rest at random; all actions
             when omitted. With many actions, few negatives are as accurate and much faster.
-        fraction: of an update's pairs that are compared. The other pairs only learn the prediction of
-            their own action, which is much faster.
+        fraction: fraction of the pairs of a batch that are contrasted. For the other pairs only their
+            own action is evaluated, which is much faster.
     """
 
     negatives: Count | None = None
@@ -67,13 +67,15 @@ class Contrast:
 
 @dataclass(frozen=True, kw_only=True)
 class Rollout:
-    """Options of multi-step rollouts: each step starts from the model's own prediction, so that errors
-    do not accumulate. The same action is repeated while the data has it.
+    """Options of multi-step rollouts, in which each step starts from the prediction of the step before.
+
+    Training on rollouts reduces the accumulation of errors. The same action is repeated as long as the
+    data set has a further step.
 
     Arguments:
-        length: actions of a rollout.
-        from_step: the first update on rollouts; earlier updates are single-step and faster.
-        weight: of the further steps together, relative to the first.
+        length: number of actions in a rollout.
+        from_step: first update on rollouts; earlier updates are on single steps, which is faster.
+        weight: weight of the further steps together, relative to the first step.
     """
 
     length: Count
@@ -88,7 +90,7 @@ CONTRASTED = ("l_x", "l_id_y", "l_id_m", "l_a")
 """Terms that compare a pair's action with other actions and with no action."""
 
 PAIRS_AT_ONCE = 32
-"""Pairs for which all actions are evaluated at once, which bounds the memory."""
+"""Number of pairs for which all actions are evaluated at a time, which bounds the memory."""
 
 
 def transition_terms(
@@ -103,8 +105,8 @@ def transition_terms(
     candidates: Callable[[Tensor], Tensor] | None,
     latent: bool,
 ) -> tuple[dict[str, Tensor], Tensor]:
-    """Every term of `TransitionWeights`, a value per pair (those in `CONTRASTED` for the first pairs
-    only), and log-probabilities (n, nodes, codes) after each pair's action.
+    """Every term of `TransitionWeights`, one value per pair (terms in `CONTRASTED` for the first
+    `contrasted` pairs only), and log-probabilities (n, nodes, codes) after each pair's action.
 
     Arguments:
         layer: the transition layer.
@@ -113,15 +115,15 @@ def transition_terms(
         x: (n, nodes) codes of x.
         y: (n, nodes) codes of y, or (n, nodes, codes) one-hot.
         action: (n,) index of each pair's action.
-        contrasted: number of pairs, the first ones, that are compared with other actions and none.
+        contrasted: number of pairs, the first ones, whose action is contrasted with others.
         candidates: maps the actions (n,) of pairs to the actions (n, s) to evaluate: a pair's own
             first, no action last. By default all actions, then none.
-        latent: whether the actions of pairs are unknown.
+        latent: whether the pairs have no action labels.
     """
     nodes = layer.nodes(vectors, table)
-    some = slice(contrasted)
+    first = slice(contrasted)
     terms, graph, predicted = _contrastive_terms(
-        layer, table, nodes[some], x[some], y[some], action[some], candidates, latent=latent
+        layer, table, nodes[first], x[first], y[first], action[first], candidates, latent=latent
     )
     parts = [{"l_y": terms["l_y"], **_graph_terms(graph)}]
     if contrasted < len(action):
@@ -160,14 +162,14 @@ def _contrastive_terms(
         l_y = -fit.gather(1, own[:, None])[:, 0]
         l_a = F.cross_entropy(fit, own, reduction="none")
     identity = torch.eye(nodes.shape[1], device=nodes.device, dtype=nodes.dtype)
-    idle = graph.of(torch.full_like(action, fit.shape[1]))
-    unlinked = idle._replace(edges=identity.expand_as(idle.edges))
+    no_action_graph = graph.of(torch.full_like(action, fit.shape[1]))
+    unlinked = no_action_graph._replace(edges=identity.expand_as(no_action_graph.edges))
     no_action = torch.full_like(action, layer.actions)[:, None]
     unchanged = layer.predict(nodes, unlinked, table, no_action)
     terms = {
         "l_x": negative_log_likelihood(log_p[:, -1], x),
         "l_id_y": negative_log_likelihood(unchanged[:, 0], x),
-        "l_id_m": distance_from_identity(idle.edges[:, 0]),
+        "l_id_m": distance_from_identity(no_action_graph.edges[:, 0]),
         "l_y": l_y,
         "l_a": l_a,
     }
@@ -210,7 +212,7 @@ def opposites(actions: Sequence[str]) -> list[int]:
     [1, 0, 2]
     """
     signs = {"+": "-", "-": "+"}
-    undoing = [signs.get(name[:1], name[:1]) + name[1:] for name in actions]
+    inverses = [signs.get(name[:1], name[:1]) + name[1:] for name in actions]
     return [
-        actions.index(name) if name in actions else number for number, name in enumerate(undoing)
+        actions.index(name) if name in actions else number for number, name in enumerate(inverses)
     ]

@@ -1,4 +1,4 @@
-"""Beta-VAE with constant weight, weight annealing, or increasing capacity."""
+"""Beta-VAE with constant weight, annealed weight, or increasing capacity."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class BetaVAE(LatentModel):
         latent: number of latent dimensions.
         beta: weight of the KL divergence (gamma of Burgess et al. with a capacity).
         capacity: C after the warm-up, in nats; without it the objective of 2017 is used.
-        start_beta: initial weight of the KL divergence; 0 when omitted. With a large initial weight the
-            model learns few factors at a time, each in a latent of its own; learnt together, factors may
+        start_beta: initial weight of the KL divergence; 0 when omitted. With a large initial weight, few
+            factors are learnt at a time, each in a separate latent; factors learnt at the same time may
             stay entangled.
-        warm_up_steps: updates over which the weight changes linearly from `start_beta` to beta, or, with a
-            capacity, C rises from 0.
+        warm_up_steps: updates over which the weight changes linearly from `start_beta` to `beta` or, with
+            a capacity, C increases linearly from 0.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
@@ -56,7 +56,9 @@ class BetaVAE(LatentModel):
             image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
         )
         if start_beta is not None and not warm_up_steps:
-            raise UsageError("start_beta: give warm_up_steps, over which the weight goes to beta")
+            raise UsageError(
+                "start_beta: also give warm_up_steps, over which the weight changes to beta"
+            )
         if start_beta is not None and capacity is not None:
             raise UsageError(
                 "start_beta: leave it out, or capacity; with a capacity the weight is constant"
@@ -69,9 +71,11 @@ class BetaVAE(LatentModel):
     for_data = ForData(__init__)
 
     def check_training(self, options: TrainingSettings) -> list[str]:
-        """Warnings where the training ends before the warm-up."""
-        own = unfinished_warm_up(options, self.warm_up_steps, start=self.start_beta, end=self.beta)
-        return [*own, *super().check_training(options)]
+        """A warning if training is shorter than the warm-up."""
+        warnings = unfinished_warm_up(
+            options, self.warm_up_steps, start=self.start_beta, end=self.beta
+        )
+        return [*warnings, *super().check_training(options)]
 
     def loss(self, batch: Batch) -> Losses:
         """Reconstruction and weighted KL divergence, in nats."""

@@ -1,4 +1,4 @@
-"""DC-IGN: weak supervision by batches in which one factor varies, the others fixed."""
+"""DC-IGN: weak supervision by batches in which one factor varies."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class DCIGN(LatentModel):
     $\eta\,(z_i - \bar z_i)$ in place of the decoder's (section 3.2), which is that of
     $\frac{\eta}{2} \|z_i - \bar z_i\|^2$.
 
-    The values of factors are not used, only whether they are the same in the whole batch. Where all
-    factors vary, as in validation, the loss is the evidence lower bound.
+    The values of factors are not used, only whether they are constant in the batch. If all factors vary,
+    as in validation, the loss is the negative ELBO.
 
     Reference: Deep Convolutional Inverse Graphics Network, T. Kulkarni, W. Whitney, P. Kohli and
     J. Tenenbaum, 2015.
 
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
-        varied: columns of the factors of which one varies in a batch; `for_data` takes all of them, or
-            those without causes where the graph is known, as effects cannot be fixed.
+        varied: factor columns of which one varies in a batch; `for_data` takes all columns, or the root
+            nodes if the graph is known, as effects vary with their causes.
         dimensions: latents per factor.
-        invariance: $\eta$, weight of the pull of latents of fixed factors to their mean.
+        invariance: $\eta$, weight of the squared distance of latents of fixed factors from their mean.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
@@ -83,28 +83,30 @@ class DCIGN(LatentModel):
         return {"image_shape": dataset.image_shape, "varied": tuple(varied)}
 
     def check_fits(self, dataset: Dataset) -> None:
-        """Refuse a data set of other images, or of fewer factors than the model varies."""
+        """Raise `UsageError` if the image shape differs, or if the data set has too few factors."""
         super().check_fits(dataset)
         if max(self.varied) >= len(dataset.names):
             raise UsageError(
-                f"the model varies {len(self.varied)} factors one by one, and the data set has "
+                f"the model varies {len(self.varied)} factors one by one, but the data set has "
                 f"{len(dataset.names)}; build it with {type(self).__name__}.for_data"
             )
 
     def check_training(self, options: TrainingSettings) -> list[str]:
-        """Refuse batches of a single image."""
+        """Raise `UsageError` for batches of a single image."""
         if options.batch_size < 2:
-            raise UsageError("training.batch_size: give 2 or more: in one image nothing varies")
+            raise UsageError(
+                "training.batch_size: give 2 or more; no factor varies in a batch of one"
+            )
         return super().check_training(options)
 
     def training_plan(self, dataset: Dataset, *, steps: int, batch_size: int) -> tuple[Stage, ...]:
-        """One stage of batches in which one factor varies; warns where few images can be in any."""
-        train = OneFactor(dataset.factors, dataset.split["train"], varied=self.varied)
-        train.warn_of_few([dataset.names[column] for column in self.varied])
-        return (Stage("one factor varies", 0, train, dataset.split["validation"]),)
+        """One stage of batches in which one factor varies; warns if most images are unused."""
+        sampler = OneFactor(dataset.factors, dataset.split["train"], varied=self.varied)
+        sampler.warn_of_unused_images([dataset.names[column] for column in self.varied])
+        return (Stage("one factor varies", 0, sampler, dataset.split["validation"]),)
 
     def fixed(self, u: Tensor) -> Tensor:
-        """Which latents belong to factors that are the same in the whole batch, (d,).
+        """Mask (d,) of the latents of factors that are constant in the batch.
 
         Arguments:
             u: (n, k) factors; a missing value counts as varying.
@@ -113,7 +115,7 @@ class DCIGN(LatentModel):
         return (columns == columns[:1]).all(0).repeat_interleave(self.dimensions)
 
     def loss(self, batch: Batch) -> Losses:
-        """Reconstruction from clamped latents and KL divergence in nats, and the pull to the mean."""
+        """Reconstruction from clamped latents and KL divergence in nats, and the invariance term."""
         q = self.posterior(batch.x)
         z = q.sample()
         fixed, mean = self.fixed(batch.u), z.mean(0)

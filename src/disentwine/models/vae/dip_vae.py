@@ -1,4 +1,4 @@
-"""DIP-VAE-I and DIP-VAE-II."""
+"""DIP-VAE-I and DIP-VAE-II: penalties on the covariance of the latents."""
 
 from __future__ import annotations
 
@@ -53,19 +53,21 @@ class DIPVAE(LatentModel):
             image_shape=image_shape, latent=latent, network=network, likelihood=likelihood
         )
         if start_beta is not None and not warm_up_steps:
-            raise UsageError("start_beta: needs warm_up_steps, over which the weight goes to 1")
+            raise UsageError(
+                "start_beta: also give warm_up_steps, over which the weight changes to 1"
+            )
         self.lambda_od, self.lambda_d, self.lambda_3 = lambda_od, lambda_d, lambda_3
         self.start_beta = start_beta
         self.warm_up_steps = warm_up_steps
 
     def check_training(self, options: TrainingSettings) -> list[str]:
-        """Warnings where the training ends before the warm-up."""
-        own = unfinished_warm_up(options, self.warm_up_steps, start=self.start_beta)
-        return [*own, *super().check_training(options)]
+        """A warning if training is shorter than the warm-up."""
+        warnings = unfinished_warm_up(options, self.warm_up_steps, start=self.start_beta)
+        return [*warnings, *super().check_training(options)]
 
     @abstractmethod
     def covariance(self, q: DiagonalGaussian) -> Tensor:
-        """Covariance (latent, latent) to be penalised, from the posteriors of a batch."""
+        """The penalised covariance (latent, latent), from the posteriors of a batch."""
 
     def loss(self, batch: Batch) -> Losses:
         """The negative ELBO in nats, and the penalties on the moments of q(z)."""
@@ -103,9 +105,9 @@ class DIPVAEI(DIPVAE):
         lambda_od: weight of the off-diagonal covariances.
         lambda_d: weight of the variances; 10 times `lambda_od` for 2D shapes, 50 times for CelebA.
         start_beta: initial weight of the KL divergence; 0 when omitted, so that re-initialised latents
-            (`training.reset_inactive_latents`) become active before the weight rises.
-        warm_up_steps: updates over which the weight changes linearly from `start_beta` to 1; without,
-            it is 1.
+            (`training.reset_inactive_latents`) become active before the weight increases.
+        warm_up_steps: updates over which the weight changes linearly from `start_beta` to 1; when omitted,
+            the weight is 1.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 
@@ -164,11 +166,11 @@ class DIPVAEII(DIPVAE):
         lambda_od: weight of the off-diagonal covariances.
         lambda_d: weight of the variances; as `lambda_od` for 2D shapes, half of it for CelebA.
         lambda_3: weight of the third moments; 200 for 2D shapes, 0 for CelebA.
-        start_beta: initial weight of the KL divergence; 0 when omitted. With a large initial weight the
-            model learns few factors at a time, each in a latent of its own; learnt together, factors may
+        start_beta: initial weight of the KL divergence; 0 when omitted. With a large initial weight, few
+            factors are learnt at a time, each in a separate latent; factors learnt at the same time may
             stay entangled.
-        warm_up_steps: updates over which the weight changes linearly from `start_beta` to 1; without,
-            it is 1.
+        warm_up_steps: updates over which the weight changes linearly from `start_beta` to 1; when omitted,
+            the weight is 1.
         network: "compact", "normed", "standard" or "mlp".
         likelihood: "bernoulli" or "gaussian" pixels.
 

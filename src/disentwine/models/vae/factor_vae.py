@@ -1,4 +1,4 @@
-"""FactorVAE: a discriminator estimates the total correlation."""
+"""FactorVAE: total correlation estimated by a discriminator."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class FactorVAE(LatentModel):
     term, the total correlation, is $\mathbb{E}_{q(z)} \log \frac{D(z)}{1 - D(z)}$ for a discriminator D
     between latents and permuted latents (eq. 3).
 
-    The discriminator is trained on batches of its own. Algorithm 2 permutes the latents of a further
-    batch; here they are those of the same batch, so that both samples have the same marginals and differ
-    only in their dependence.
+    The discriminator is trained on separate batches. Algorithm 2 permutes the latents of a second batch;
+    here the latents of the same batch are permuted, so that both samples have the same marginals and
+    differ only in their dependence.
 
     Reference: Disentangling by Factorising, H. Kim and A. Mnih, 2018.
 
@@ -77,7 +77,7 @@ class FactorVAE(LatentModel):
         return logits[:, 0]
 
     def loss(self, batch: Batch) -> Losses:
-        """The negative evidence lower bound and the estimated total correlation, in nats."""
+        """The negative ELBO and the estimated total correlation, in nats."""
         q = self.posterior(batch.x)
         z = q.sample()
         terms = {

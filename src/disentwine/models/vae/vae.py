@@ -1,4 +1,4 @@
-"""VAE, and the base of VAEs with one Gaussian latent layer."""
+"""VAE, and the base class of VAEs with one layer of Gaussian latents."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LatentModel(Model):
     Arguments:
         image_shape: (height, width, channels).
         latent: number of latent dimensions.
-        network: see `disentwine.nn.encoders`.
+        network: "compact", "normed", "standard" or "mlp".
         likelihood: distribution of pixels, "bernoulli" or "gaussian".
     """
 
@@ -76,12 +76,12 @@ class LatentModel(Model):
     def log_weights(self, x: Tensor, *, samples: int) -> Tensor:
         r"""Log importance weights $\log p(x|z) + \log p(z) - \log q(z|x)$, (samples, n), z from q."""
         q = self.posterior(x)
-        e = torch.randn(samples, *q.mean.shape, device=x.device, dtype=q.mean.dtype)
-        z = q.mean + torch.exp(0.5 * q.log_variance) * e
+        epsilon = torch.randn(samples, *q.mean.shape, device=x.device, dtype=q.mean.dtype)
+        z = q.mean + torch.exp(0.5 * q.log_variance) * epsilon
         repeated = x.expand(samples, *x.shape).flatten(0, 1)
         log_likelihood = self.reconstruction_log_likelihood(repeated, z.flatten(0, 1))
         # The normalising constants of p(z) and q(z|x) cancel.
-        log_ratio = 0.5 * (e.square() + q.log_variance - z.square()).sum(-1)
+        log_ratio = 0.5 * (epsilon.square() + q.log_variance - z.square()).sum(-1)
         return log_likelihood.view(samples, len(x)) + log_ratio
 
     @torch.no_grad()
@@ -108,7 +108,7 @@ class LatentModel(Model):
     def sample(self, n: int) -> Tensor:
         """Images decoded from samples of the prior, (n, channels, height, width) in [0, 1]."""
         check_count(n)
-        weight: Any = next(self.parameters())
+        weight = next(self.parameters())
         return self.decode(torch.randn(n, self.latent, device=weight.device, dtype=weight.dtype))
 
 
@@ -149,12 +149,12 @@ class VAE(LatentModel):
     for_data = ForData(__init__)
 
     def check_training(self, options: TrainingSettings) -> list[str]:
-        """Warnings where the training ends before the warm-up."""
-        own = unfinished_warm_up(options, self.warm_up_steps)
-        return [*own, *super().check_training(options)]
+        """A warning if training is shorter than the warm-up."""
+        warnings = unfinished_warm_up(options, self.warm_up_steps)
+        return [*warnings, *super().check_training(options)]
 
     def loss(self, batch: Batch) -> Losses:
-        """The negative evidence lower bound in nats."""
+        """The negative ELBO in nats."""
         q = self.posterior(batch.x)
         log_likelihood = self.reconstruction_log_likelihood(batch.x, q.sample())
         kl = kl_to_standard_normal(q.mean, q.log_variance).sum(1)

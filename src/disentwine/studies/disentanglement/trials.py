@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from disentwine.data.files import existing_files
-from disentwine.data.published.dsprites import places
+from disentwine.data.published.dsprites import candidates
 from disentwine.studies.trial import Trial
 
 STEPS = 10_000
@@ -59,7 +59,9 @@ RECIPES = {"infogan": "infogan-shapes2d", "factor-vae": "factor-vae-shapes2d"}
 def available_data() -> list[str]:
     """Available sources of the scene, real images first; the last is always available."""
     variants = {"dsprites-grid": "grid", "dsprites": "full", "dsprites-rerender": "rerender"}
-    return [data for data in DATA if data == "shapes2d" or existing_files(places(variants[data]))]
+    return [
+        data for data in DATA if data == "shapes2d" or existing_files(candidates(variants[data]))
+    ]
 
 
 def training(
