@@ -1,17 +1,15 @@
-"""Concepts: names, kinds, training ranges, graph and counterfactuals."""
+"""Concepts: names, kinds, training ranges, labels and counterfactuals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from disentwine.causal.constraints import NO_KNOWLEDGE, Knowledge
-from disentwine.causal.discovery import MIN_ROWS, checked_labels, discover
-from disentwine.causal.graph import Edge, Graph
-from disentwine.causal.notears import discover_notears
+from disentwine.causal.graph import Graph
 from disentwine.core.dataset import Dataset
 from disentwine.core.interventions import (
     Counterfactual,
@@ -33,7 +31,8 @@ MAX_OFFSET = 1e5
 MAX_DISCRETE_VALUES = 8
 """Largest number of values of an ordinal effect with a categorical mechanism."""
 
-Discovery = Literal["independence", "least-squares"]
+MIN_ROWS = 30
+"""Fewest completely labelled images that a graph is learnt from."""
 
 
 @dataclass(frozen=True)
@@ -242,32 +241,35 @@ def enough_labels(dataset: Dataset, *, to_learn: str, otherwise: str = "") -> Fl
     return checked_labels(complete, dataset.names)
 
 
-def learn_graph(
-    dataset: Dataset,
-    edges: Iterable[Edge] | None = None,
-    knowledge: Knowledge = NO_KNOWLEDGE,
-    discovery: Discovery = "independence",
-) -> Graph:
-    """The graph with the given edges, or a graph learnt from the training labels.
+def checked_labels(labels: ArrayLike, names: Sequence[str]) -> FloatArray:
+    """The rows (n, k) without missing labels; invalid labels raise an error.
 
-    Arguments:
-        dataset: its training labels are used.
-        edges: all (cause, effect) pairs, if the graph is known.
-        knowledge: prior knowledge of the graph.
-        discovery: "independence" by `discover`, "least-squares" by `discover_notears`.
+    >>> checked_labels([[1.0, float("nan")]] + [[i, -i] for i in range(40)], ("a", "b")).shape
+    (40, 2)
     """
-    if not isinstance(knowledge, Knowledge):
-        raise UsageError(f"knowledge: write Knowledge(tiers=...), got {knowledge!r}")
-    if discovery == "least-squares":
-        if edges is not None or knowledge != NO_KNOWLEDGE:
-            raise UsageError("discovery: least squares take no edges or knowledge; give either")
-        return discover_notears(_to_discover(dataset), dataset.names)
-    if edges is None:
-        return discover(_to_discover(dataset), dataset.names, **asdict(knowledge))
-    if knowledge != NO_KNOWLEDGE:
-        raise UsageError("edges: they already define the graph; give edges or knowledge")
-    return Graph.from_edges(dataset.names, edges)
-
-
-def _to_discover(dataset: Dataset) -> FloatArray:
-    return enough_labels(dataset, to_learn="the graph", otherwise=", or give the graph as `edges`")
+    try:
+        table = np.asarray(labels, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"labels must be a table of numbers: {error}") from error
+    if table.ndim != 2:
+        raise UsageError(f"labels must be a table (n, k); got shape {table.shape}")
+    if table.shape[1] != len(names):
+        raise UsageError(f"labels has {table.shape[1]} columns and names has {len(names)}")
+    if not len(names):
+        raise UsageError("labels has no columns; a graph needs at least one")
+    for name, column in zip(names, table.T, strict=True):
+        if np.isinf(column).any():
+            row = int(np.flatnonzero(np.isinf(column))[0])
+            raise DataError(
+                f"labels: '{name}' is infinite in row {row}; correct it or leave it NaN"
+            )
+    complete = table[~np.isnan(table).any(axis=1)]
+    if len(complete) < MIN_ROWS:
+        raise DataError(
+            f"labels: {len(complete)} of {len(table)} rows have all labels; "
+            f"at least {MIN_ROWS} are needed"
+        )
+    for name, column in zip(names, complete.T, strict=True):
+        if np.ptp(column) <= 1e-12 * np.abs(column).max():
+            raise DataError(f"labels: '{name}' has one value only; leave it out")
+    return complete

@@ -1,17 +1,27 @@
-"""Causal discovery from labels by independence of exogenous variables."""
+"""Learning of causal graphs from labels, by independence of exogenous noise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import Literal
 
 import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from disentwine.causal.constraints import GraphConstraints, bits_of_columns, build_constraints
+from disentwine.causal.concepts import MIN_ROWS, checked_labels, enough_labels
+from disentwine.causal.constraints import (
+    NO_KNOWLEDGE,
+    GraphConstraints,
+    Knowledge,
+    bits_of_columns,
+    build_constraints,
+)
 from disentwine.causal.graph import Edge, Graph
 from disentwine.causal.independence_score import Dag, IndependenceScore
+from disentwine.causal.notears import discover_notears
 from disentwine.causal.search import (
     LOCAL_STAGES,
     MAX_EXHAUSTIVE,
@@ -21,46 +31,10 @@ from disentwine.causal.search import (
     local_scores,
     neighbours,
 )
+from disentwine.core.dataset import Dataset
 from disentwine.core.types import FloatArray
-from disentwine.errors import DataError, UsageError
+from disentwine.errors import UsageError
 from disentwine.progress import ProgressBar
-
-MIN_ROWS = 30
-
-
-def checked_labels(labels: ArrayLike, names: Sequence[str]) -> FloatArray:
-    """The rows (n, k) without missing labels; invalid labels raise an error.
-
-    >>> checked_labels([[1.0, float("nan")]] + [[i, -i] for i in range(40)], ("a", "b")).shape
-    (40, 2)
-    """
-    try:
-        table = np.asarray(labels, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"labels must be a table of numbers: {error}") from error
-    if table.ndim != 2:
-        raise UsageError(f"labels must be a table (n, k); got shape {table.shape}")
-    if table.shape[1] != len(names):
-        raise UsageError(f"labels has {table.shape[1]} columns and names has {len(names)}")
-    if not len(names):
-        raise UsageError("labels has no columns; a graph needs at least one")
-    for name, column in zip(names, table.T, strict=True):
-        if np.isinf(column).any():
-            row = int(np.flatnonzero(np.isinf(column))[0])
-            raise DataError(
-                f"labels: '{name}' is infinite in row {row}; correct it or leave it NaN"
-            )
-    complete = table[~np.isnan(table).any(axis=1)]
-    if len(complete) < MIN_ROWS:
-        raise DataError(
-            f"labels: {len(complete)} of {len(table)} rows have all labels; "
-            f"at least {MIN_ROWS} are needed"
-        )
-    for name, column in zip(names, complete.T, strict=True):
-        if np.ptp(column) <= 1e-12 * np.abs(column).max():
-            raise DataError(f"labels: '{name}' has one value only; leave it out")
-    return complete
-
 
 MAX_ROWS = 10_000
 
@@ -69,6 +43,41 @@ MAX_ROWS_LOCAL = 2_000
 
 MIN_WEIGHT = 1e-3
 """Weight of an edge whose cause explains nothing beyond the other causes; 0 means no edge."""
+
+Discovery = Literal["independence", "least-squares"]
+
+
+def learn_graph(
+    dataset: Dataset,
+    edges: Iterable[Edge] | None = None,
+    knowledge: Knowledge = NO_KNOWLEDGE,
+    discovery: Discovery = "independence",
+) -> Graph:
+    """The graph with the given edges, or a graph learnt from the training labels.
+
+    Arguments:
+        dataset: its training labels are used.
+        edges: all (cause, effect) pairs, if the graph is known.
+        knowledge: prior knowledge of the graph.
+        discovery: "independence" by `discover`, "least-squares" by `discover_notears`.
+    """
+    if not isinstance(knowledge, Knowledge):
+        raise UsageError(f"knowledge: write Knowledge(tiers=...), got {knowledge!r}")
+    if discovery == "least-squares":
+        if edges is not None or knowledge != NO_KNOWLEDGE:
+            raise UsageError(
+                "discovery: 'least-squares' cannot use edges or knowledge; remove them"
+            )
+        return discover_notears(_to_discover(dataset), dataset.names)
+    if edges is None:
+        return discover(_to_discover(dataset), dataset.names, **asdict(knowledge))
+    if knowledge != NO_KNOWLEDGE:
+        raise UsageError("edges: they already define the graph; give edges or knowledge")
+    return Graph.from_edges(dataset.names, edges)
+
+
+def _to_discover(dataset: Dataset) -> FloatArray:
+    return enough_labels(dataset, to_learn="the graph", otherwise=", or give the graph as `edges`")
 
 
 def discover(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from disentwine.causal.discovery import checked_labels
+from disentwine.causal.concepts import checked_labels
 from disentwine.causal.graph import Graph, find_cycle
 from disentwine.core.types import FloatArray
 from disentwine.errors import UsageError

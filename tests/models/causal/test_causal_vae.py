@@ -142,7 +142,7 @@ def test_values_may_be_numbers_arrays_functions_and_keywords(x: torch.Tensor) ->
     [
         ({"hight": 1.0}, "Did you mean 'height'"),
         ({"height": float("nan")}, "finite"),
-        ({"height": np.zeros(3)}, "one an image"),
+        ({"height": np.zeros(3)}, "one per image"),
     ],
 )
 def test_wrong_interventions_are_refused(x: torch.Tensor, values: Any, hint: str) -> None:
@@ -227,7 +227,7 @@ def test_the_graph_may_be_learnt_by_the_papers_least_squares() -> None:
     wanted = discover_notears(labels[data.split["train"]], data.names)
     assert model.graph.edges == wanted.edges
     np.testing.assert_allclose(model.graph.weights, wanted.weights, rtol=1e-6)
-    with pytest.raises(UsageError, match="give either"):
+    with pytest.raises(UsageError, match="cannot use edges"):
         CausalVAE.for_data(data, discovery="least-squares", edges=(("cause", "effect"),))
 
 

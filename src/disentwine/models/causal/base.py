@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from disentwine.causal.concepts import ConceptSpec, learn_graph
+from disentwine.causal.concepts import ConceptSpec
 from disentwine.causal.constraints import NO_KNOWLEDGE
+from disentwine.causal.discovery import learn_graph
 from disentwine.causal.graph import Graph
 from disentwine.core.dataset import Dataset
 from disentwine.core.interventions import Counterfactual, Intervention, OutOfRange

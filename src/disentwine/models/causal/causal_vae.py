@@ -10,8 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from disentwine.causal.concepts import ConceptSpec, Discovery
+from disentwine.causal.concepts import ConceptSpec
 from disentwine.causal.constraints import NO_KNOWLEDGE, Knowledge
+from disentwine.causal.discovery import Discovery
 from disentwine.causal.graph import Graph
 from disentwine.core.model import Batch, ForData, Losses
 from disentwine.core.types import Count, NonNegative, Positive, Share
