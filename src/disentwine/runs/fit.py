@@ -21,7 +21,7 @@ from disentwine.runs.init_weights import check_resets, initialise_from_run, rese
 from disentwine.runs.recipe import Recipe, check_options, recipe_of, seed_problems
 from disentwine.runs.recorder import MemoryRecorder, RunRecorder
 from disentwine.runs.run import Run, check_run, is_run, lock_run
-from disentwine.training.callbacks import Callback
+from disentwine.training.callbacks import RESERVED, Callback
 from disentwine.training.loop import keep_freed_memory, run_updates
 from disentwine.training.options import Changes, TrainingOptions
 from disentwine.training.trainer import Trainer
@@ -71,7 +71,7 @@ def fit(
     >>> model.represent(images.images[:5]).shape
     (5, 4)
     """
-    options = _checked(options, changes, seed)
+    options = _checked(options, changes, seed, callbacks)
     seed = int(seed)
     for name in ("train", "validation"):
         if len(dataset.split[name]) == 0:
@@ -157,15 +157,37 @@ class _OnSave(Callback):
 
 
 def _checked(
-    options: TrainingOptions | None, changes: Mapping[str, Any], seed: int
+    options: TrainingOptions | None,
+    changes: Mapping[str, Any],
+    seed: int,
+    callbacks: Sequence[Callback],
 ) -> TrainingOptions:
     """The options with some changes, as plain values; raises `UsageError` for all that is wrong."""
     values = asdict(options or TrainingOptions()) | dict(changes)
     parsed, problems = parse(schema_of(TrainingOptions), values, section="training")
-    problems += seed_problems(seed)
+    problems += seed_problems(seed) + _callback_problems(callbacks)
     if problems:
         raise UsageError("; ".join(problems))
     return replace(TrainingOptions(), **dict(parsed or ()))
+
+
+def _callback_problems(callbacks: Sequence[Any]) -> list[str]:
+    """What is wrong with callbacks: other objects, and names that a checkpoint cannot tell apart.
+
+    >>> _callback_problems([print])
+    ['callbacks: <built-in function print> is not a Callback object']
+    """
+    problems, names = [], set(RESERVED)
+    for each in callbacks:
+        if not isinstance(each, Callback):
+            problems.append(f"callbacks: {each!r} is not a Callback object")
+        elif each.name in names:
+            problems.append(f"callbacks: the name '{each.name}' is taken; give each its own")
+        elif "." in each.name:
+            problems.append(f"callbacks: the name '{each.name}' has a dot; choose one without")
+        elif each.name:
+            names.add(each.name)
+    return problems
 
 
 def _as_recipe(options: TrainingOptions) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from disentwine.core.capabilities import DISCRIMINATOR
 from disentwine.core.dataset import Dataset
 from disentwine.core.model import Model
-from disentwine.errors import UsageError
 
 SNAPSHOTS = 100
 """Most updates whose weights enter an average; more take time and do not improve it."""
@@ -114,30 +113,7 @@ class Callback:
 
 
 RESERVED = {"weights", "adam", f"{DISCRIMINATOR}_adam", "generator"}
-"""Names in a checkpoint that belong to the training itself."""
-
-
-def checked_callbacks(callbacks: Iterable[Any]) -> tuple[Callback, ...]:
-    """The callbacks; raises `UsageError` for what is no callback and for names that are not unique.
-
-    >>> checked_callbacks([print])
-    Traceback (most recent call last):
-    disentwine.errors.UsageError: callbacks: <built-in function print> is not a Callback object
-    """
-    callbacks = tuple(callbacks)
-    problems, names = [], set(RESERVED)
-    for each in callbacks:
-        if not isinstance(each, Callback):
-            problems.append(f"callbacks: {each!r} is not a Callback object")
-        elif each.name in names:
-            problems.append(f"callbacks: the name '{each.name}' is taken; give each its own")
-        elif "." in each.name:
-            problems.append(f"callbacks: the name '{each.name}' has a dot; choose one without")
-        elif each.name:
-            names.add(each.name)
-    if problems:
-        raise UsageError("; ".join(problems))
-    return callbacks
+"""Names in a checkpoint that belong to the training itself, and that no other callback may have."""
 
 
 class Average(Callback):

@@ -22,7 +22,7 @@ from disentwine.core.types import IndexArray
 from disentwine.data.samplers.shuffled import Shuffled, shuffled, validation_batches
 from disentwine.errors import CheckpointError, DivergenceError, UsageError, warn
 from disentwine.nn.images import to_unit_range
-from disentwine.training.callbacks import Average, Callback, Checkpoint, checked_callbacks
+from disentwine.training.callbacks import Average, Callback, Checkpoint
 from disentwine.training.optimizers import OptimizedLoss, frozen, optimized_losses
 from disentwine.training.options import TrainingOptions
 
@@ -59,7 +59,7 @@ class Trainer:
                 f"available on this machine; device 'auto' and precision '32-true' always are"
             ) from error
         self.model, self.dataset, self.options = model, dataset, options
-        self.callbacks = checked_callbacks(callbacks)
+        self.callbacks = tuple(callbacks)
         self.seed = seed
         self.step = 0
         self.best: dict[str, float] | None = None
