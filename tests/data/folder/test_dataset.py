@@ -139,7 +139,9 @@ def test_many_problems_are_counted(folder: Path) -> None:
 @pytest.mark.parametrize("count", [1, 9])
 def test_a_few_rows_are_too_few(folder: Path, count: int) -> None:
     write(folder, rows()[:count])
-    assert report(folder) == [f"images: only {count}; at least 10 are needed for training and testing"]
+    assert report(folder) == [
+        f"images: only {count}; at least 10 are needed for training and testing"
+    ]
 
 
 def test_empty_cells_are_nan_only_when_allowed(folder: Path) -> None:

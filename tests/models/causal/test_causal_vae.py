@@ -142,7 +142,7 @@ def test_values_may_be_numbers_arrays_functions_and_keywords(x: torch.Tensor) ->
     [
         ({"hight": 1.0}, "Did you mean 'height'"),
         ({"height": float("nan")}, "finite"),
-        ({"height": np.zeros(3)}, "one an image"),
+        ({"height": np.zeros(3)}, "one per image"),
     ],
 )
 def test_wrong_interventions_are_refused(x: torch.Tensor, values: Any, hint: str) -> None:
@@ -166,7 +166,7 @@ def test_the_divergence_from_the_label_prior_is_exact(x: torch.Tensor, deviation
         covariance = C @ torch.diag_embed(q.log_variance.exp()) @ C.T
         z = MultivariateNormal(q.mean @ C.T, covariance)
         prior = MultivariateNormal(u, deviation**2 * torch.eye(4, dtype=torch.float64))
-        got = model._label_divergence(q, C, u, torch.ones_like(u))
+        got = model._kl_from_labels(q, C, u, torch.ones_like(u))
     torch.testing.assert_close(got, kl_divergence(z, prior))
 
 
@@ -237,7 +237,7 @@ def test_the_divergence_from_some_labels_is_that_of_their_marginal() -> None:
     model = build().double()
     q = DiagonalGaussian(*torch.randn(2, 5, 4 * model.dimensions, dtype=torch.double))
     u, known = torch.randn(5, 4, dtype=torch.double), 1 - torch.eye(5, 4, dtype=torch.double)
-    found = model._label_divergence(q, model.scm.C, u, known)
+    found = model._kl_from_labels(q, model.scm.C, u, known)
     means = model.scm(model.by_concept(q.mean))
     for n in range(5):
         kept, total = known[n].bool(), 0.0
