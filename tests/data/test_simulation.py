@@ -24,7 +24,7 @@ def test_images_are_redrawn_with_the_noise_of_their_own() -> None:
 
 def test_pictures_that_nobody_can_redraw_are_refused() -> None:
     images = Arrays(images=np.zeros((20, 8, 8, 1), np.uint8))
-    with pytest.raises(UsageError, match="Arrays cannot rerender"):
+    with pytest.raises(UsageError, match="Arrays is not a simulator"):
         rerender(images, np.arange(2))
 
 

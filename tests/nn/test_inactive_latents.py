@@ -12,7 +12,7 @@ from disentwine.errors import UsageError
 from disentwine.metrics.active_latents import active_units
 from disentwine.models import VAE
 from disentwine.nn.encoders import ENCODERS, Network
-from disentwine.nn.inactive_latents import NOISE, reset_inactive
+from disentwine.nn.inactive_latents import RESET_VARIANCE, reset_inactive
 
 
 def layers(*, unused: list[int]) -> tuple[nn.Linear, nn.Linear, torch.Tensor]:
@@ -40,7 +40,7 @@ def test_unused_units_vary_with_little_noise_and_are_heard() -> None:
     mean, log_variance = last(features).detach().chunk(2, dim=1)
     assert mean[:, [1, 3]].mean(0).abs().max() < 1e-5
     assert torch.allclose(mean[:, [1, 3]].var(0), torch.ones(2))
-    assert torch.allclose(log_variance[:, [1, 3]], torch.tensor(math.log(NOISE)))
+    assert torch.allclose(log_variance[:, [1, 3]], torch.tensor(math.log(RESET_VARIANCE)))
     assert first.weight[:, [1, 3]].abs().mean() > 0.1
 
 

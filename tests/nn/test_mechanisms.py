@@ -82,7 +82,7 @@ def test_quantiles_that_have_crossed_are_sorted(controller: CausalController) ->
 
 
 def test_it_is_a_density_and_starts_as_the_mixture_by_hand() -> None:
-    mixture = GaussianMixture(components=3, least=0.1).double()
+    mixture = GaussianMixture(components=3, min_std=0.1).double()
     r = torch.linspace(-12, 12, 20_001, dtype=torch.float64)
     density = mixture.log_density(r).exp()
     assert abs(torch.trapezoid(density, r).item() - 1) < 1e-6

@@ -235,7 +235,7 @@ def enough_labels(dataset: Dataset, *, to_learn: str, otherwise: str = "") -> Fl
     complete, rows = complete_labels(dataset), len(dataset.split["train"])
     if len(complete) < MIN_ROWS:
         raise DataError(
-            f"labels: {len(complete)} of {rows} training images carry every label, and at least "
+            f"labels: {len(complete)} of {rows} training images have all labels, and at least "
             f"{MIN_ROWS} are needed to learn {to_learn}; label more of them completely{otherwise}"
         )
     return checked_labels(complete, dataset.names)

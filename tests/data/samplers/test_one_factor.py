@@ -194,8 +194,8 @@ def test_units_of_it_can_be_made_anew(tmp_path: Path) -> None:
 def test_a_single_image_is_no_batch(tmp_path: Path) -> None:
     images = np.zeros((60, 16, 16, 1), np.uint8)
     dataset = Arrays(images=images, factors=FACTORS, names=["a", "b", "c"])
-    with pytest.raises(UsageError, match="in one image nothing varies"):
+    with pytest.raises(UsageError, match="no factor varies in a batch of one"):
         fit(DCIGN.for_data(dataset), dataset, **(TRAINING | {"batch_size": 1}))
     fewer = Arrays(images=images, factors=FACTORS[:, :2], names=["a", "b"])
-    with pytest.raises(UsageError, match="and the data set has 2; build it with DCIGN"):
+    with pytest.raises(UsageError, match="but the data set has 2; build it with DCIGN"):
         fit(DCIGN.for_data(dataset), fewer, **TRAINING)

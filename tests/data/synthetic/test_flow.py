@@ -122,7 +122,7 @@ def test_without_fall_or_flow_there_is_no_jet(cups: Flow) -> None:
 
 
 def test_wrong_use_is_explained(cups: Flow) -> None:
-    with pytest.raises(UsageError, match="one row an image"):
+    with pytest.raises(UsageError, match="one row per image"):
         cups.simulate(cups.factors[0])
     with pytest.raises(UsageError, match="noise"):
         cups.simulate(cups.factors[:2], noise=np.zeros(3))

@@ -116,7 +116,7 @@ def test_no_images_are_no_error(pendulum: Pendulum) -> None:
 
 
 def test_wrong_use_is_explained(pendulum: Pendulum) -> None:
-    with pytest.raises(UsageError, match="one row an image"):
+    with pytest.raises(UsageError, match="one row per image"):
         pendulum.simulate(pendulum.factors[0])
     with pytest.raises(UsageError, match="Did you mean 'light_angle'"):
         pendulum.simulate(pendulum.factors[:1], do={"light_angel": 60})

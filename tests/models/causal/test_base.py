@@ -138,9 +138,9 @@ def test_wrong_samples_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="Did you mean 'height'"):
         model.sample(3, hight=1.0)
     for wrong in (np.zeros(4), np.zeros(2), lambda old: old[:2]):
-        with pytest.raises(UsageError, match="one an image"):
+        with pytest.raises(UsageError, match="one per image"):
             model.sample(3, height=wrong)
-        with pytest.raises(UsageError, match="one an image"):
+        with pytest.raises(UsageError, match="one per image"):
             model.do(pictures().images[:3], height=wrong)
     for n in (0, -1):
         with pytest.raises(UsageError, match="1 or more"):

@@ -128,7 +128,7 @@ def test_independence_is_from_labels_and_where_there_are_none_from_what_is_read(
     found = model.loss(batch).terms["independence"]
     known = batch.u.isfinite()
     read = model.f(batch.x, model.standardise(batch.u), known * (1.0 - dropout))
-    expected = hsic(read.code, torch.where(known, model.standardise(batch.u), read.predicted))
+    expected = hsic(read.epsilon, torch.where(known, model.standardise(batch.u), read.predicted))
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-7)
 
 

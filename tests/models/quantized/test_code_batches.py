@@ -240,7 +240,7 @@ def test_actions_are_kept_with_the_images_they_were_learnt_of() -> None:
 def test_actions_of_other_names_or_in_another_order_are_refused(factors: Any) -> None:
     others = DATA.with_transitions(factors=factors)
     with pytest.raises(
-        UsageError, match=r"\+size -size \+colour -colour, and the data set's .*for_data"
+        UsageError, match=r"\+size -size \+colour -colour, but those of the data set are .*for_data"
     ):
         fit(build(), others, **TRAINING)
 

@@ -29,7 +29,7 @@ GRID_STEPS = (1, 1, 4, 2, 2)
 PUBLISHED = "https://github.com/google-deepmind/dsprites-dataset"
 SOURCES = {
     "full": PUBLISHED,
-    "grid": f"{PUBLISHED} as {FILES['full']}, which contains these images",
+    "grid": f"{PUBLISHED} as {FILES['full']}, which also has these images",
 }
 UNPUBLISHED = "nowhere: this file was made for tests; 'variant=full' is the published file"
 

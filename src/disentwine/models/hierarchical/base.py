@@ -90,7 +90,7 @@ class HierarchicalModel(Model):
         if len(hidden) < len(layers):
             raise UsageError(
                 f"hidden={list(hidden)} has {len(hidden)} widths for {len(layers)} layers={list(layers)}: "
-                "give one width per layer, of the network below it"
+                "give the width of the network below each layer"
             )
         self.image_shape = image_shape
         self.layers, self.hidden = layers, hidden
