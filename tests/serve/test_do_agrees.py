@@ -141,4 +141,4 @@ def test_only_the_page_refuses_absurd_values(
 def test_other_json_values_are_refused(entries: Entries, value: Any) -> None:
     answer = entries.api({"size": value})
     assert answer.status_code == 422
-    assert answer.json()["detail"] == "do.size: must be a number or the name of a category"
+    assert answer.json()["detail"].startswith("do.size")

@@ -126,5 +126,5 @@ def _answer_errors(app: FastAPI) -> None:
         problems = error.errors()
         first = problems[0]
         place = ".".join(str(part)[:80] for part in first["loc"][1:6]) or str(first["loc"][0])
-        more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         return answer(422, f"{place}: {first['msg'][:200]}{more}")

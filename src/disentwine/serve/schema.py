@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from disentwine.core.types import Kind
 
@@ -13,17 +12,8 @@ Name = Annotated[str, Field(max_length=200)]
 ImageUrl = Annotated[str, Field(description="A PNG as a data URL.")]
 Values = dict[str, float | None]
 
-
-def _number_or_name(value: Any) -> Any:
-    """One error for a value of a wrong type; `Intervention.parse` checks the value itself."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise PydanticCustomError("value", "must be a number or the name of a category")
-    return value
-
-
-ConceptValue = Annotated[float | Name, BeforeValidator(_number_or_name)]
 Do = Annotated[
-    dict[Name, ConceptValue],
+    dict[Name, float | Name],
     Field(
         max_length=100,
         description="Values by concept: a number in its unit, or the name of a category.",
