@@ -177,7 +177,7 @@ def off_target_scores(
     """Off-target change: how much one action and five change the other factors, as predicted from the
     model's images by a concept probe.
 
-    The noise floor is the change that the probe predicts between real images and their
+    The chance level is the change that the probe predicts between real images and their
     reconstructions. Factors that the probe does not predict from real images are left out, because
     it would show no change of them.
 

@@ -129,7 +129,7 @@ def metrics(context: ReportContext) -> Section:
         "Metrics",
         f"Measured on the {context.found.split} split{of}, with the weights of step {step:,}. The noise "
         "floor is the chance level, or the lowest reachable value of an error.",
-        table=Table(("score", ">value", ">noise floor", ">n", "about"), tuple(rows)),
+        table=Table(("score", ">value", ">chance level", ">n", "about"), tuple(rows)),
     )
 
 

@@ -1,4 +1,4 @@
-// Scores: metrics of the run and their noise floors.
+// Scores: metrics of the run and their chance levels.
 
 import { ask } from "../api.js";
 import { h, lead, short, title } from "../dom.js";
@@ -26,7 +26,7 @@ export async function show(root, { run, signal }) {
         h("thead", {}, h("tr", {}, heads.map(([text, kind]) => h("th", { scope: "col", class: kind ?? null }, text)))), h("tbody", {}, rows)))));
 }
 
-/** A bar for scores between 0 and 1 that have a noise floor. */
+/** A bar for scores between 0 and 1 that have a chance level. */
 function gauge(value, floor) {
   if (floor === null || floor === undefined || value === null || value < 0 || value > 1) return "";
   return h("span", { class: "meter floor", "--share": value, "--floor": Math.min(1, Math.max(0, floor)), "aria-hidden": "true" });
