@@ -87,7 +87,13 @@ def print_scores(scores: Sequence[Score], *, title: str) -> None:
     seeds = max((score.details.get("seeds") or 1 for score in scores), default=1)
     if seeds > 1:
         notes.append(f"scores with a seed spread are means over {seeds} seeds")
-    if any(score.name.startswith("effect-") for score in scores):
+    effects = [score for score in scores if score.name.startswith("effect-")]
+    if effects:
+        notes.append(
+            "effects: errors in standard deviations of the label, of concepts that a probe infers from "
+            "the images; a probe is unreliable for combinations that no training image shows"
+        )
+    if any(score.noise_floor is not None for score in effects):
         notes.append("chance level of effects: the probe's error on the simulator's images")
     for score in scores:
         if score.name == LIKELIHOOD:

@@ -43,6 +43,9 @@ def do(
 
     loaded = load_run(run)
     model: Any = loaded.model
+    if not loaded.finished:
+        step, steps = loaded.checkpoint.step, loaded.recipe.training["steps"]
+        print(f"note: training has not finished; these are the weights of step {step} of {steps}")
     if isinstance(model, Intervenes):
         _intervene(loaded, model, image, values, out)
     elif isinstance(model, AppliesActions):

@@ -101,6 +101,8 @@ def evaluate(
             print_comparison(compared, title="compared with baselines that need no network")
     for path in _save(loaded, found, figures=not as_json):
         print(f"figure: {path}")
+    if not as_json:
+        print(f"to update the report: disentwine report {run}")
     if as_json:
         scores = {name: other.scores for name, other in others.items()}
         print(as_rows(loaded, found.scores, scores))

@@ -14,7 +14,7 @@ import numpy as np
 from disentwine.core.dataset import Factor
 from disentwine.core.types import FloatArray, Kind, SplitName
 from disentwine.data.folder.columns import Problems, Where, check_kinds, number_column, text_column
-from disentwine.errors import DataError, did_you_mean
+from disentwine.errors import DataError
 
 RESERVED_COLUMNS = ("file", "split")
 """Columns that are not concepts; the case of their names is ignored."""
@@ -181,7 +181,8 @@ def _interpret(
     files = columns.get("file")
     if files is None:
         raise DataError(
-            f"{path}: no column 'file' with the paths of the images. {did_you_mean('file', columns)}"
+            f"{path}: no column 'file' with the paths of the images. {did_you_mean('file', columns)} "
+            f"Rename the column in the table's header"
         )
     if not rows:
         problems.raise_any()

@@ -152,11 +152,14 @@ def effects(context: ReportContext) -> Section | None:
         return None
     text = (
         "Concepts of counterfactual images, predicted by a concept probe. Numbers are in standard "
-        "deviations of the label; in brackets is the error of the probe on images of the simulator."
+        "deviations of the label. A probe is unreliable for combinations that no training image shows."
     )
+    if isinstance(context.dataset, Simulates):
+        text += " In brackets is the error of the probe on images of the simulator."
     change = context.found.score("off-target-effect-causes")
     if change is not None:
-        text += f" Interventions on an effect change its causes by at most {number(round(change.value, 3))}"
+        most = number(round(change.value, 3))
+        text += f" By the probe, interventions on an effect change its causes by at most {most}"
         floor = change.noise_floor
         text += (
             "."
