@@ -14,7 +14,7 @@ import numpy as np
 from disentwine.core.dataset import Factor
 from disentwine.core.types import FloatArray, Kind, SplitName
 from disentwine.data.folder.columns import Problems, Where, check_kinds, number_column, text_column
-from disentwine.errors import DataError
+from disentwine.errors import DataError, did_you_mean
 
 RESERVED_COLUMNS = ("file", "split")
 """Columns that are not concepts; the case of their names is ignored."""
