@@ -1,14 +1,17 @@
 """What stays of trials when their runs are gone."""
 
 import json
+import os
 import shutil
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from disentwine.core.score import Score
 from disentwine.errors import StudyError
+from disentwine.studies import STUDIES
 from disentwine.studies import figures as study_figures
 from disentwine.studies import scheduler as trials
 from disentwine.studies.causal.graph_learning import graph_learning_figures
@@ -229,3 +232,16 @@ def test_pictures_of_models_that_are_gone_are_kept(draw, files, tmp_path):
         (tmp_path / name).touch()
     found = draw(results, tmp_path / "runs", tmp_path)
     assert [path.name for _, path in found] == files
+
+
+@pytest.mark.skipif("DISENTWINE_DATA" not in os.environ, reason="needs all published data")
+def test_every_committed_record_is_claimed_by_a_trial():
+    results = Path(__file__).parents[2] / "results"
+    claimed = {
+        results / (study.runs or study.name) / "trials" / f"{trial.folder(results).name}.json"
+        for study in STUDIES.values()
+        for trial in study.trials("paper", (0, 1, 2))
+    }
+    records = set(results.glob("*/trials/*.json"))
+    assert len(records) > 200
+    assert records <= claimed
