@@ -21,8 +21,8 @@ import torch
 from serving import Client, make_run, serving, write_rows
 
 from disentwine.serve.explore import intervene
+from disentwine.serve.images import Uploads
 from disentwine.serve.run_registry import RunRegistry
-from disentwine.serve.uploads import Uploads
 
 
 def angles(n: int) -> list[float]:

@@ -12,8 +12,8 @@ from disentwine.core.model import Batch, Losses, Model
 from disentwine.data import Arrays, Pendulum
 from disentwine.errors import UsageError
 from disentwine.serve.actions import actions_of, apply, factor_grid, retrieve
+from disentwine.serve.images import Uploads, data_url
 from disentwine.serve.loaded_run import EncodedImage, LoadedRun
-from disentwine.serve.uploads import Uploads, data_url
 
 PLACES = 32
 

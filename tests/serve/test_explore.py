@@ -15,8 +15,8 @@ from disentwine.data import Arrays
 from disentwine.errors import UsageError
 from disentwine.models import VQVAE
 from disentwine.serve import explore
+from disentwine.serve.images import Uploads, data_url
 from disentwine.serve.loaded_run import EncodedImage, LoadedRun, MissingError
-from disentwine.serve.uploads import Uploads, data_url
 from disentwine.testing import small_grid
 
 

@@ -14,9 +14,9 @@ from disentwine.core.types import FloatArray, UInt8Array
 from disentwine.data.factor_grid import FactorGrid
 from disentwine.errors import UsageError, did_you_mean
 from disentwine.serve.controls import number
+from disentwine.serve.images import data_url
 from disentwine.serve.loaded_run import EncodedImage, LoadedRun, MissingError
 from disentwine.serve.schema import Action, ApplyAnswer, LikelyAction, RetrieveAnswer
-from disentwine.serve.uploads import data_url
 
 _grids: WeakKeyDictionary[Dataset, FactorGrid | None] = WeakKeyDictionary()
 CACHED = 100

@@ -14,12 +14,12 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from disentwine.errors import DataError, DisentwineError, UsageError
+from disentwine.serve.images import Uploads
 from disentwine.serve.loaded_run import MissingError
 from disentwine.serve.routes import ServerState, router
 from disentwine.serve.run_registry import RunRegistry
 from disentwine.serve.security import SecurityMiddleware, is_loopback
 from disentwine.serve.static import INDEX, api_docs, media_type, page_files
-from disentwine.serve.uploads import Uploads
 from disentwine.serve.worker import BusyError, SupersededError, Worker
 
 PATIENCE = 2.0

@@ -20,6 +20,7 @@ from disentwine.errors import UsageError, did_you_mean
 from disentwine.metrics.images import reconstruction_error
 from disentwine.nn.images import to_uint8
 from disentwine.serve.controls import by_name, checked, number
+from disentwine.serve.images import data_url, difference, thumbnail
 from disentwine.serve.loaded_run import EncodedImage, LoadedRun, MissingError, decode_image
 from disentwine.serve.schema import (
     DoAnswer,
@@ -30,7 +31,6 @@ from disentwine.serve.schema import (
     Thumbnail,
     TraverseAnswer,
 )
-from disentwine.serve.uploads import data_url, difference, thumbnail
 
 
 def thumbnails(run: LoadedRun, offset: int, count: int) -> list[Thumbnail]:

@@ -18,8 +18,8 @@ from disentwine.core.types import FloatArray, IndexArray, UInt8Array
 from disentwine.errors import UsageError
 from disentwine.nn.images import to_uint8, to_unit_range
 from disentwine.serve.controls import describe_concepts, describe_layers
+from disentwine.serve.images import data_url
 from disentwine.serve.schema import Concept, LatentLayer
-from disentwine.serve.uploads import data_url
 
 CACHED = 64
 """Most images whose latents and reconstructions are cached."""

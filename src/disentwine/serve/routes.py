@@ -10,9 +10,9 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 
 from disentwine.serve import actions, details, explore
 from disentwine.serve import schema as s
+from disentwine.serve.images import Uploads, thumbnail
 from disentwine.serve.loaded_run import EncodedImage, LoadedRun
 from disentwine.serve.run_registry import RunRegistry, ServedRun
-from disentwine.serve.uploads import Uploads, thumbnail
 from disentwine.serve.worker import Worker
 
 LOADING_SECONDS = 120.0

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image, PngImagePlugin
 from starlette.testclient import TestClient
 
-from disentwine.serve.uploads import Uploads
+from disentwine.serve.images import Uploads
 
 MODEST_GROWTH = 300_000
 """Kilobytes that refusing a picture may take at most; 50,000 x 50,000 pixels would take 7.5 million."""
