@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fastapi.testclient import TestClient
 from torch import Tensor
 
 from disentwine.core.schema import schema_of
@@ -37,6 +38,7 @@ from disentwine.runs.upgrade import (
     upgrade_recipe,
     upgrade_training_tensors,
 )
+from disentwine.serve.app import create_app
 
 FOLDER = Path(__file__).parent / "format_1"
 EXPECTED: dict[str, Any] = json.loads((FOLDER / "expected.json").read_text())["runs"]
@@ -106,6 +108,27 @@ def test_a_run_of_format_1_is_evaluated(name: str, unpack: Unpack) -> None:
     scores = evaluate(run.model, run.dataset, "none").scores
     assert len(scores) > 1
     assert all(np.isfinite(score.value) for score in scores)
+
+
+@pytest.mark.parametrize(
+    ("name", "view", "question"),
+    [
+        ("causal-vae-finished", "do", {"do": {"light_angle": 80.0}}),
+        ("causal-vae-layered-finished", "do", {"do": {"light_angle": 80.0}}),
+        ("vae-finished", "traverse", {"latents": {"0": 1.0}}),
+        ("ct-vae-finished", "apply", {"actions": ["+x"]}),
+    ],
+)
+def test_a_run_of_format_1_is_served(
+    name: str, view: str, question: dict[str, Any], unpack: Unpack
+) -> None:
+    out = unpack(name)
+    with TestClient(create_app([out]), base_url="http://127.0.0.1") as client:
+        address = f"/api/runs/{client.get('/api/runs').json()[0]['id']}"
+        details = client.get(address)
+        assert details.status_code == 200, details.text
+        answer = client.post(f"{address}/{view}", json={"image": "t-0", **question})
+        assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize("name", UNFINISHED)
