@@ -5,7 +5,7 @@ decoders for the concepts of a group. Then an effect of validation images is set
 the grid of the data, and the image is decoded. Printed are errors against the simulator, for
 combinations near training combinations and for others.
 
-    python benchmarks/painters.py --out results/painters.json
+    python benchmarks/component_decoders.py --out results/component-decoders.json
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def main() -> None:
             rows += [
                 {
                     "data": name,
-                    "painters": kind,
+                    "decoders": kind,
                     "effect": effect,
                     **errors(model, dataset, effect),
                     "seconds": round(seconds),
