@@ -53,7 +53,7 @@ def draw_interventions(
 def drawn_values(
     factor: Factor, column: FloatArray, n: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Values of which half are labels of other images, and half are uniform between the 2nd and 98th
+    """Values: half are labels of other images, half are uniform between the 2nd and 98th
     percentile. Values of factors that are not continuous are all labels.
 
     >>> colour = Factor("colour", kind="categorical", values=("red", "blue"))

@@ -226,7 +226,7 @@ def with_chance_levels(scores: Sequence[Score]) -> list[Score]:
 
 
 def unseen_pairs(held: HeldOut, *, most: int = MOST_PAIRS) -> list[Score]:
-    """The accuracy of retrieved actions on pairs of which training had neither image."""
+    """The accuracy of retrieved actions on pairs whose images are both new to training."""
     pairs = _pairs(held)
     if pairs is None or not len(pairs.pairs["test"]):
         return []

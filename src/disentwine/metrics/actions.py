@@ -19,7 +19,7 @@ def action_accuracy(predicted: ArrayLike, actions: ArrayLike) -> Score:
     action.
 
     Arguments:
-        predicted: (n,) actions, or (n, actions) probabilities, of which the largest counts.
+        predicted: (n,) actions, or (n, actions) probabilities; the largest counts.
         actions: (n,) true actions.
 
     >>> action_accuracy([0, 1, 2, 2], [0, 1, 2, 3]).value
@@ -45,7 +45,7 @@ def factor_accuracy(
     """Share of image pairs whose factor is retrieved, whatever the direction of the action.
 
     Arguments:
-        predicted: (n,) actions, or (n, actions) probabilities, of which the largest counts.
+        predicted: (n,) actions, or (n, actions) probabilities; the largest counts.
         actions: (n,) true actions.
         factor_of: the factor of each action; by default actions 2i and 2i + 1 change factor i.
 

@@ -129,7 +129,7 @@ class Baseline:
 
     Arguments:
         name: of the representation, see `evaluation.baselines`.
-        recipe: of which data and seed are used.
+        recipe: its data and seed are used.
     """
 
     name: str

@@ -43,7 +43,7 @@ class OneFactor:
     Arguments:
         factors: (n, k) table; images with NaN in a varied column are left out.
         indices: the training images.
-        varied: the columns of which one varies in a batch. Columns not named here may vary with it,
+        varied: the columns; one of them varies in a batch. Columns not named here may vary with it,
             such as effects with their causes.
 
     >>> grid = np.array([[a, b] for a in range(3) for b in range(2)], float)

@@ -73,7 +73,7 @@ class Pairs:
 
 
 class RolloutPairs:
-    """Samples rollouts: sequences of pairs, each of which begins with the last image of the one before.
+    """Samples rollouts: sequences of pairs; each begins with the last image of the one before.
 
     Arguments:
         pairs: samples the first pair of each rollout.

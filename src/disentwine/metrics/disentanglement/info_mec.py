@@ -46,7 +46,7 @@ def explained(
         latents: (n, d).
         factors: (n, k).
         kinds: of the factors.
-        discrete_codes: whether the latents are codes of a quantizer, each of which has a weight.
+        discrete_codes: whether the latents are codes of a quantizer; each code has a weight.
         seed: of the samples that are held out.
 
     >>> z = np.random.default_rng(0).normal(size=(300, 3))

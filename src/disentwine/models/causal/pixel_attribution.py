@@ -30,7 +30,7 @@ RIDGE = 1e-3
 
 SLACK = 0.05
 """Share of a pixel's variance. A set explains a pixel if its share is within `SLACK` of the largest one; a
-pixel of which no set explains more than `SLACK` is noise."""
+pixel is noise if no set explains more than `SLACK` of it."""
 
 SIGNIFICANT = 3.0
 """Number of standard errors by which fits differ significantly."""

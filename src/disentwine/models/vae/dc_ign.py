@@ -33,7 +33,7 @@ class DCIGN(LatentModel):
 
     Arguments:
         image_shape: (height, width, channels); `for_data` reads it from the data set.
-        varied: factor columns of which one varies in a batch; `for_data` takes all columns, or the root
+        varied: factor columns; one of them varies in a batch; `for_data` takes all columns, or the root
             nodes if the graph is known, as effects vary with their causes.
         dimensions: latents per factor.
         invariance: $\eta$, weight of the squared distance of latents of fixed factors from their mean.

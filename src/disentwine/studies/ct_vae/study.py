@@ -74,7 +74,7 @@ SETTINGS: tuple[Setting, ...] = (
 """The longest training first, so that no core waits for it at the end."""
 
 SAME = dict.fromkeys(("dsprites", "dsprites-rerender", "shapes2d"), "dsprites")
-"""Settings with the same images, of which the first available one is used."""
+"""Settings with the same images; the first available one is used."""
 
 SMALL: Setting = (
     "shapes3d",
