@@ -101,7 +101,7 @@ export async function show(root, { run, address, signal }) {
     if (keep) return original.show(details.original, "The original image");
     await Promise.all([
       original.show(details.original, "The original image"),
-      after.show(answer?.image ?? details.reconstruction, answer ? `Counterfactual with ${words}` : "Reconstruction of the original image", answer ? "model" : "model, no intervention"),
+      after.show(answer?.image ?? details.reconstruction, answer ? `Counterfactual with ${words}` : "Reconstruction of the original image", answer ? "model" : "unchanged"),
       truth && truth.show(real, "Ground truth of the simulator", real ? "simulator" : "unknown for this image"),
       difference && difference.show(answer?.difference ?? null, "Difference between model and ground truth", answer?.error ? `error ${short(answer.error.model, 2)}` : ""),
     ]);
